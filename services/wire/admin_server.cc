@@ -41,6 +41,8 @@ class LoopbackAdminServer final : public AdminServer {
     // One short connection at a time: nothing to wait for when it stops.
     server_.new_task_queue = [] { return new httplib::ThreadPool(1); };
     server_.set_keep_alive_max_count(1);
+    // Also the limit for a peer's first byte.
+    server_.set_keep_alive_timeout(kPeerLimitSeconds);
     server_.set_read_timeout(kPeerLimitSeconds);
     server_.set_write_timeout(kPeerLimitSeconds);
     server_.set_payload_max_length(kRequestBytesMax);

@@ -80,6 +80,16 @@ TEST(AdminServerTest, TwoServersHaveTwoPorts) {
   EXPECT_NE(one->port(), two->port());
 }
 
+TEST(AdminServerTest, APeerThatSaysNothingHoldsUpTheNextForASecondOrSo) {
+  const auto server = *AdminServer::Start("learner-0");
+  const int silent = Connect(server->port());
+  const auto started = std::chrono::steady_clock::now();
+  EXPECT_TRUE(Contains(Get(server->port(), "/healthz"), "200 OK"));
+  EXPECT_LT(std::chrono::steady_clock::now() - started,
+            std::chrono::seconds(3));
+  close(silent);
+}
+
 TEST(AdminServerTest, StopsQuicklyEvenWithAPeerThatSaysNothing) {
   auto server = *AdminServer::Start("learner-0");
   const int silent = Connect(server->port());
