@@ -23,6 +23,16 @@ import flywheel_run as fr  # noqa: E402
 ROLES = ("rollout", "buffer", "learner")
 
 
+def kill_learner(run, pid):
+    """Kills it; returns how many train steps its successor has to repeat."""
+    resumed = len(run.resumed_steps())
+    os.kill(pid, signal.SIGKILL)
+    fr.wait_for("the end of the learner", lambda: not fr.alive(pid), 10, run)
+    reached = run.train_steps()  # Each is written when it is trained.
+    fr.wait_for("a learner that goes on", lambda: len(run.resumed_steps()) > resumed, 60, run)
+    return reached - run.resumed_steps()[-1]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=10, help="of each role")
@@ -35,15 +45,18 @@ def main():
     rng.shuffle(victims)
 
     run = fr.Run(options.job, [f"budget.environment_steps={options.steps}",
-                               "budget.seconds=3600", "evaluation.episodes=1",
-                               "checkpoints.every_seconds=5"])
+                               "budget.seconds=3600", "evaluation.episodes=1"])
+    lost = []  # Train steps, by each kill of the learner.
     fr.wait_for("first train steps", lambda: run.train_steps() >= 5, 120, run)
     for role in victims:
         time.sleep(rng.uniform(1.0, 3.0))  # A random moment of training.
         before = run.members(role)
         if not before:
             continue
-        os.kill(before[0], signal.SIGKILL)
+        if role == "learner":
+            lost.append(kill_learner(run, before[0]))
+        else:
+            os.kill(before[0], signal.SIGKILL)
         fr.wait_for(f"another {role}",
                     lambda: run.members(role) and run.members(role) != before, 30, run)
         reached = run.train_steps()
@@ -58,15 +71,15 @@ def main():
         joined = sorted(e["seconds_to_rejoin"] for e in entries)
         produced = sorted(e["seconds_to_produce"] for e in entries
                           if e["seconds_to_produce"] is not None)
-        lost = [e.get("train_steps_lost", 0) for e in entries]
+        of_learner = role == "learner" and lost
         print(json.dumps({
             "bench": "kill_role", "role": role, "kills": len(entries),
             "rejoin_seconds_p50": statistics.median(joined) if joined else None,
             "rejoin_seconds_max": max(joined, default=None),
             "produce_seconds_p50": statistics.median(produced) if produced else None,
             "produce_seconds_max": max(produced, default=None),
-            "train_steps_lost_mean": statistics.mean(lost) if lost else None,
-            "train_steps_lost_max": max(lost, default=None)}))
+            "train_steps_lost_mean": statistics.mean(lost) if of_learner else None,
+            "train_steps_lost_max": max(lost) if of_learner else None}))
     print(json.dumps({"bench": "kill_campaign", "exit_code": code, "state": summary["state"],
                       "environment_steps": summary["environment_steps"],
                       "seconds": summary["seconds"], "restarts": summary["restarts"],

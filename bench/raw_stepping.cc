@@ -25,6 +25,7 @@
 #include "sim/mujoco_half_cheetah.h"
 #include "sim/mujoco_model.h"
 #include "sim/mujoco_reach.h"
+#include "sim/pool_drain.h"
 #include "sim/random.h"
 #include "sim/task_registry.h"
 
@@ -158,6 +159,7 @@ class PoolDriver {
   std::vector<float> rewards_;
   std::vector<std::vector<float>> actions_;
   std::vector<EnvironmentResult> results_;
+  PoolDrain drain_{*pool_};  // Last: requests write into what is above.
 };
 
 double Median(std::vector<double> values) {

@@ -21,6 +21,12 @@ constexpr absl::Duration kFinalReport = absl::Seconds(3);
 constexpr std::size_t kEvaluationsPinned = 3;
 const char* const kDemonstrations = "demonstrations";
 
+// Whether `a` was written before training got as far as `b`.
+bool IsBehind(const CheckpointManifest& a, const CheckpointManifest& b) {
+  return std::pair(a.train_steps, a.seconds) <
+         std::pair(b.train_steps, b.seconds);
+}
+
 double SecondsSince(SteadyClock::time_point moment) {
   return std::chrono::duration<double>(SteadyClock::now() - moment).count();
 }
@@ -45,27 +51,34 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Start(
       CheckpointStore::Open({.folder = assignment.run_folder + "/checkpoints",
                              .keep = assignment.job.checkpoints.keep});
   if (!checkpoints.ok()) return checkpoints.status();
+  absl::StatusOr<RecoveryPoints> recovery_points =
+      RecoveryPoints::Open(assignment.run_folder + "/recovery");
+  if (!recovery_points.ok()) return recovery_points.status();
   DataClient data(
       *std::move(channel),
       {.rank = static_cast<uint64_t>(service.member.index),
        .incarnation = static_cast<uint64_t>(service.member.incarnation)},
       service.stop);
   return std::unique_ptr<TrainingRun>(new TrainingRun(
-      service, std::move(data), *std::move(policies), *std::move(checkpoints)));
+      service, std::move(data), *std::move(policies), *std::move(checkpoints),
+      *std::move(recovery_points)));
 }
 
 TrainingRun::TrainingRun(ServiceContext& service, DataClient data,
                          std::unique_ptr<PolicyServer> policies,
-                         CheckpointStore checkpoints)
+                         CheckpointStore checkpoints,
+                         RecoveryPoints recovery_points)
     : service_(service),
       job_(service.assignment.job),
       data_(std::move(data)),
       policies_(std::move(policies)),
       checkpoints_(std::move(checkpoints)),
+      recovery_points_(std::move(recovery_points)),
       gauges_(service.admin.registry()),
       started_(SteadyClock::now()),
       reported_(started_),
-      checkpointed_(started_) {}
+      checkpointed_(started_),
+      recovery_counted_(started_) {}
 
 absl::Status TrainingRun::Run() {
   absl::Status status = Prepare();
@@ -78,20 +91,18 @@ absl::Status TrainingRun::Run() {
   return status.ok() ? status : Fail(status);
 }
 
-// Opens what the newest checkpoint and the first rollout make possible.
+// Opens what the newest saved state and the first rollout make possible.
 absl::Status TrainingRun::Prepare() {
-  std::vector<std::string> skipped;
-  const absl::StatusOr<Checkpoint> newest = checkpoints_.ReadNewest(skipped);
-  for (const std::string& sentence : skipped) LogWarning(sentence);
-  if (!newest.ok() && !skipped.empty()) return newest.status();
-  if (newest.ok()) used_.train_steps = newest->manifest.train_steps;
+  const absl::StatusOr<std::optional<RecoveryPoint>> saved = NewestState();
+  if (!saved.ok()) return saved.status();
+  if (*saved) used_.train_steps = (*saved)->manifest.train_steps;
   used_before_.seconds = service_.assignment.elapsed_seconds;
   Report();
   absl::StatusOr<TrajectorySchema> schema =
       data_.AwaitSchema(used_.train_steps);
   if (!schema.ok()) return schema.status();
   FLYWHEEL_RETURN_IF_ERROR(MakeLearner(*schema));
-  if (newest.ok()) FLYWHEEL_RETURN_IF_ERROR(Restore(*newest));
+  if (*saved) FLYWHEEL_RETURN_IF_ERROR(Restore(**saved));
   absl::StatusOr<MetricsLog> metrics = MetricsLog::Open(
       service_.assignment.run_folder + "/metrics.jsonl", used_.train_steps);
   if (!metrics.ok()) return metrics.status();
@@ -102,6 +113,31 @@ absl::Status TrainingRun::Prepare() {
     next_evaluation_ = (used_.environment_steps / every + 1) * every;
   }
   return absl::OkStatus();
+}
+
+// Of the newest checkpoint and the newest recovery point, the one that got
+// further; nullopt if there is neither yet.
+absl::StatusOr<std::optional<RecoveryPoint>> TrainingRun::NewestState() {
+  std::vector<std::string> skipped;
+  absl::StatusOr<Checkpoint> checkpoint = checkpoints_.ReadNewest(skipped);
+  const bool none_is_whole = !checkpoint.ok() && !skipped.empty();
+  absl::StatusOr<RecoveryPoint> point = recovery_points_.ReadNewest(skipped);
+  for (const std::string& sentence : skipped) LogWarning(sentence);
+  if (checkpoint.ok()) status_.newest_checkpoint = checkpoint->name;
+  if (point.ok() &&
+      (!checkpoint.ok() || !IsBehind(point->manifest, checkpoint->manifest))) {
+    LogInfo(absl::StrCat("goes on from the recovery point of train step ",
+                         point->manifest.train_steps));
+    return *std::move(point);
+  }
+  if (checkpoint.ok()) {
+    LogInfo(absl::StrCat("goes on from checkpoint ", checkpoint->name,
+                         ": train step ", checkpoint->manifest.train_steps));
+    return RecoveryPoint{.manifest = checkpoint->manifest,
+                         .state = std::move(checkpoint->state)};
+  }
+  if (none_is_whole) return checkpoint.status();
+  return std::nullopt;
 }
 
 absl::Status TrainingRun::MakeLearner(const TrajectorySchema& schema) {
@@ -121,18 +157,15 @@ absl::Status TrainingRun::MakeLearner(const TrajectorySchema& schema) {
   return absl::OkStatus();
 }
 
-absl::Status TrainingRun::Restore(const Checkpoint& checkpoint) {
-  FLYWHEEL_RETURN_IF_ERROR(learner_->LoadState(checkpoint.state));
-  const CheckpointManifest& manifest = checkpoint.manifest;
+absl::Status TrainingRun::Restore(const RecoveryPoint& saved) {
+  FLYWHEEL_RETURN_IF_ERROR(learner_->LoadState(saved.state));
+  const CheckpointManifest& manifest = saved.manifest;
   used_.environment_steps = manifest.environment_steps;
   used_before_.seconds = std::max(used_before_.seconds, manifest.seconds);
   episodes_.set_count(manifest.episodes);
   imitated_ = manifest.phase == "training";
   const auto share = manifest.numbers.find("imitation_share");
   if (share != manifest.numbers.end()) imitation_share_ = share->second;
-  status_.newest_checkpoint = checkpoint.name;
-  LogInfo(absl::StrCat("goes on from checkpoint ", checkpoint.name,
-                       ": train step ", manifest.train_steps));
   return absl::OkStatus();
 }
 
@@ -161,6 +194,7 @@ absl::Status TrainingRun::Imitate() {
     imitation_share_ = std::max(imitation_share_ + 1 / std::max(passes, 1.0),
                                 Used().seconds / pretraining.seconds);
     if (OutOfBudget()) break;
+    KeepRecoveryPoint();
     if (SecondsSince(reported_) > absl::ToDoubleSeconds(kReportEvery)) {
       Report();
     }
@@ -229,6 +263,7 @@ absl::Status TrainingRun::TrainOnce() {
   ledger_.Switch("busy");
   Account(*result, experience);
   waited_share_ = waited / std::max(SecondsSince(begun), 1e-9);
+  KeepRecoveryPoint();
   if (next_evaluation_ > 0 && used_.environment_steps >= next_evaluation_) {
     next_evaluation_ += *job_.evaluation.every_environment_steps;
     return WriteCheckpointForEvaluation();
@@ -282,6 +317,9 @@ void TrainingRun::Account(const TrainResult& result,
 
 absl::Status TrainingRun::Finish() {
   FLYWHEEL_RETURN_IF_ERROR(WriteCheckpoint());
+  if (const absl::Status cleared = recovery_points_.Clear(); !cleared.ok()) {
+    LogWarning(std::string(cleared.message()));
+  }
   status_.phase = LearnerPhase::kFinished;
   status_.interrupted = !OutOfBudget();
   Report();
@@ -294,24 +332,46 @@ bool TrainingRun::OutOfBudget() const {
          episodes_.return_mean() >= *job_.budget.target_return;
 }
 
+CheckpointManifest TrainingRun::Manifest() const {
+  const Usage used = Used();
+  return {.policy_version = learner_->version().value,
+          .train_steps = used.train_steps,
+          .environment_steps = used.environment_steps,
+          .episodes = episodes_.count(),
+          .seconds = used.seconds,
+          .phase = imitated_ ? "training" : "imitation",
+          .task = job_.task,
+          .numbers = {{"imitation_share", imitation_share_}}};
+}
+
+// Writes a recovery point if the work since the last one has paid for it.
+void TrainingRun::KeepRecoveryPoint() {
+  if (!recovery_pace_.DueAfter(SecondsSince(recovery_counted_))) {
+    recovery_counted_ = SteadyClock::now();
+    return;
+  }
+  ledger_.Switch("checkpointing");
+  const auto begun = SteadyClock::now();
+  const absl::Status written =
+      recovery_points_.Write(Manifest(), learner_->SaveState());
+  recovery_pace_.Wrote(SecondsSince(begun));
+  recovery_counted_ = SteadyClock::now();
+  ledger_.Switch("busy");
+  // Training goes on: a killed learner falls back further, that is all.
+  if (!written.ok() && recovery_status_.ok()) LogWarning(std::string(written.message()));
+  recovery_status_ = written;
+}
+
 absl::Status TrainingRun::WriteCheckpoint() {
   ledger_.Switch("checkpointing");
-  const Usage used = Used();
+  const CheckpointManifest manifest = Manifest();
   const absl::StatusOr<std::string> name =
-      checkpoints_.Write({.policy_version = learner_->version().value,
-                          .train_steps = used.train_steps,
-                          .environment_steps = used.environment_steps,
-                          .episodes = episodes_.count(),
-                          .seconds = used.seconds,
-                          .phase = imitated_ ? "training" : "imitation",
-                          .task = job_.task,
-                          .numbers = {{"imitation_share", imitation_share_}}},
-                         learner_->SaveState(), JobSpecBytes(job_));
+      checkpoints_.Write(manifest, learner_->SaveState(), JobSpecBytes(job_));
   ledger_.Switch("busy");
   if (!name.ok()) return name.status();
   checkpointed_ = SteadyClock::now();
   status_.newest_checkpoint = *name;
-  data_.ReleaseBefore(used.train_steps);
+  data_.ReleaseBefore(manifest.train_steps);
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,14 +19,16 @@
 #include "services/learner/metrics_log.h"
 #include "services/learner/policy_server.h"
 #include "services/learner/ppo_learner.h"
+#include "services/learner/recovery_pace.h"
 #include "services/learner/training_metrics.h"
 #include "services/wire/checkpoint_store.h"
+#include "services/wire/recovery_points.h"
 #include "services/wire/service_process.h"
 
 namespace flywheel {
 
 // Everything one learner process does from its first checkpoint to its last:
-// goes on from the newest valid checkpoint, imitates if the job says so,
+// goes on from the newest valid checkpoint or recovery point, imitates if the job says so,
 // publishes version 0, then takes lists, trains and publishes until the budget
 // is used or a stop is requested, and ends with a final checkpoint.
 //
@@ -44,11 +47,12 @@ class TrainingRun {
  private:
   TrainingRun(ServiceContext& service, DataClient data,
               std::unique_ptr<PolicyServer> policies,
-              CheckpointStore checkpoints);
+              CheckpointStore checkpoints, RecoveryPoints recovery_points);
 
   absl::Status Prepare();
   absl::Status MakeLearner(const TrajectorySchema& schema);
-  absl::Status Restore(const Checkpoint& checkpoint);
+  absl::StatusOr<std::optional<RecoveryPoint>> NewestState();
+  absl::Status Restore(const RecoveryPoint& saved);
   absl::Status Imitate();
   absl::Status ImitateOnce(uint32_t episodes);
   absl::Status Train();
@@ -57,6 +61,8 @@ class TrainingRun {
   absl::Status Finish();
 
   bool OutOfBudget() const;
+  CheckpointManifest Manifest() const;
+  void KeepRecoveryPoint();
   absl::Status WriteCheckpoint();
   absl::Status WriteCheckpointForEvaluation();
   void Publish();
@@ -72,6 +78,7 @@ class TrainingRun {
   DataClient data_;
   std::unique_ptr<PolicyServer> policies_;
   CheckpointStore checkpoints_;
+  RecoveryPoints recovery_points_;
   std::unique_ptr<MetricsLog> metrics_;
   std::unique_ptr<BatchBuilder> batches_;
   std::unique_ptr<PpoLearner> learner_;
@@ -81,6 +88,10 @@ class TrainingRun {
   const std::chrono::steady_clock::time_point started_;
   std::chrono::steady_clock::time_point reported_;
   std::chrono::steady_clock::time_point checkpointed_;
+
+  RecoveryPace recovery_pace_;
+  std::chrono::steady_clock::time_point recovery_counted_;  // So far.
+  absl::Status recovery_status_;  // Of the newest attempt.
 
   Usage used_before_;  // By former lives of the run.
   Usage used_;         // Steps so far; its seconds are not kept up to date.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "services/core/keyed_random.h"
+#include "sim/pool_drain.h"
 
 namespace flywheel {
 namespace {
@@ -141,6 +142,7 @@ class Game {
   int next_episode_ = 0;
   int64_t finished_ = 0;
   EvaluationResult result_;
+  PoolDrain drain_{pool_};  // Last: requests write into what is above.
 };
 
 }  // namespace

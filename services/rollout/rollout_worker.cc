@@ -27,7 +27,8 @@ RolloutWorker::RolloutWorker(const Options& options, EnvironmentPool& pool,
       policy_(policy),
       buffer_(buffer),
       policies_(policies),
-      clock_(clock) {
+      clock_(clock),
+      drain_(pool) {
   const JobSpec& job = options_.job;
   const TaskSpec& task = pool_.spec();
   const int chunk = job.policy.action_chunk;

@@ -18,6 +18,7 @@
 #include "services/rollout/environment_slot.h"
 #include "services/rollout/policy_link.h"
 #include "sim/environment_pool.h"
+#include "sim/pool_drain.h"
 
 namespace flywheel {
 
@@ -109,6 +110,8 @@ class RolloutWorker {
   int64_t environment_steps_ = 0;
   int64_t episodes_ = 0;
   std::map<std::string, int64_t> drops_;
+
+  PoolDrain drain_;  // Last: requests write into the slots.
 };
 
 }  // namespace flywheel

@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 #include "services/core/status_macros.h"
+#include "services/wire/checkpoint_manifest_json.h"
 #include "services/wire/crc32c.h"
 
 namespace flywheel {
@@ -94,17 +95,9 @@ json FileEntry(std::span<const std::byte> bytes) {
 std::string ManifestText(const CheckpointManifest& manifest,
                          std::span<const std::byte> state,
                          const std::string& job) {
-  json object = {
-      {"format", kFormat},
-      {"policy_version", manifest.policy_version},
-      {"train_steps", manifest.train_steps},
-      {"environment_steps", manifest.environment_steps},
-      {"episodes", manifest.episodes},
-      {"seconds", manifest.seconds},
-      {"phase", manifest.phase},
-      {"task", manifest.task},
-      {"numbers", manifest.numbers},
-      {"files", {{kState, FileEntry(state)}, {kJob, FileEntry(BytesOf(job))}}}};
+  json object = ManifestJson(manifest);
+  object["format"] = kFormat;
+  object["files"] = {{kState, FileEntry(state)}, {kJob, FileEntry(BytesOf(job))}};
   // The manifest vouches for the files; its own checksum for itself.
   const std::string body = object.dump();
   object["crc32c"] = Crc32c(BytesOf(body));
@@ -143,17 +136,6 @@ absl::StatusOr<std::string> ReadListed(const fs::path& folder, const char* name,
     return absl::DataLossError(absl::StrCat(path, " fails its checksum"));
   }
   return text;
-}
-
-CheckpointManifest ManifestFrom(const json& object) {
-  return {.policy_version = object.at("policy_version").get<int64_t>(),
-          .train_steps = object.at("train_steps").get<int64_t>(),
-          .environment_steps = object.at("environment_steps").get<int64_t>(),
-          .episodes = object.at("episodes").get<int64_t>(),
-          .seconds = object.at("seconds").get<double>(),
-          .phase = object.at("phase").get<std::string>(),
-          .task = object.at("task").get<std::string>(),
-          .numbers = object.at("numbers").get<std::map<std::string, double>>()};
 }
 
 }  // namespace
@@ -234,7 +216,7 @@ absl::StatusOr<Checkpoint> CheckpointStore::Read(const std::string& name) const
   if (!job.ok()) return job.status();
   const std::span<const std::byte> bytes = BytesOf(*state);
   return Checkpoint{.name = name,
-                    .manifest = ManifestFrom(*manifest),
+                    .manifest = ManifestFromJson(*manifest),
                     .state = {bytes.begin(), bytes.end()},
                     .job = *job};
 } catch (const json::exception& error) {

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -10,21 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "services/wire/checkpoint_manifest.h"
 
 namespace flywheel {
-
-// What a checkpoint says of itself; manifest.json holds exactly this.
-struct CheckpointManifest {
-  int64_t policy_version = 0;
-  int64_t train_steps = 0;
-  int64_t environment_steps = 0;  // Trained on by then.
-  int64_t episodes = 0;
-  double seconds = 0;  // Of budget.seconds.
-  std::string phase;   // "imitation", "training".
-  std::string task;
-  std::map<std::string, double>
-      numbers;  // Whatever else training goes on from.
-};
 
 struct Checkpoint {
   std::string name;  // Of its folder.

@@ -6,6 +6,7 @@ FLYWHEEL_BIN names the folder with the binaries (CTest sets it).
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -74,6 +75,12 @@ class Run:
             return []
         lines = path.read_text().split("\n")[:-1]  # The last may be half written.
         return [json.loads(line) for line in lines]
+
+    def resumed_steps(self):
+        """The train steps that the lives of the learner went on from, by its log."""
+        log = self.folder / "logs/learner-0.log"
+        text = log.read_text() if log.exists() else ""
+        return [int(step) for step in re.findall(r"goes on from .*train step (\d+)$", text, re.M)]
 
     def train_steps(self):
         steps = [line["train_step"] for line in self.metrics() if line["phase"] == "training"]

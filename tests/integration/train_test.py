@@ -69,6 +69,8 @@ def test_each_killed_role_is_replaced_and_the_run_goes_on():
         fr.wait_for(f"another {role}",
                     lambda: run.members(role) and run.members(role) != victims, 20, run)
     run.expect_exit(0, 120)
+    assert "goes on from the recovery point" in run.logs(), run.logs()
+    assert len(run.resumed_steps()) == 1
     summary = run.summary()
     for role in ("rollout", "learner", "buffer"):
         assert summary["restarts"].get(role) == 1, summary["restarts"]

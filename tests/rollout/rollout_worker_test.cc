@@ -279,6 +279,16 @@ TEST_F(RolloutWorkerTest, ForgetsItsCreditsWhenTheBufferIsANewOne) {
   EXPECT_TRUE(HearRequestFor({0, 1}));
 }
 
+TEST_F(RolloutWorkerTest, NoRequestIsOutstandingWhenItEnds) {
+  Welcome();
+  Publish(0);
+  Hear<ActingVersion>();
+  Grant(0, 11);
+  ASSERT_TRUE(Until([&] { return pool_.outstanding() > 0; }));
+  worker_.reset();
+  EXPECT_EQ(pool_.outstanding(), 0u);
+}
+
 TEST_F(RolloutWorkerTest, ADemonstrationIsOneWholeEpisodeOfTheExpert) {
   Welcome();
   Grant(0, 11, CreditKind::kDemonstration);
