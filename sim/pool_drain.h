@@ -6,9 +6,9 @@
 
 namespace flywheel {
 
-// Waits, when it goes, until no request of the pool is outstanding. Whoever owns
-// the memory that requests write into declares one behind that memory, so that
-// no thread of the pool writes into what is gone.
+// Waits, when it goes, until no request of the pool is outstanding. Whoever
+// owns the memory that requests write into declares one behind that memory, so
+// that no thread of the pool writes into what is gone.
 class PoolDrain {
  public:
   explicit PoolDrain(EnvironmentPool& pool) : pool_(pool) {}

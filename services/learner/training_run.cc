@@ -59,9 +59,9 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Start(
       {.rank = static_cast<uint64_t>(service.member.index),
        .incarnation = static_cast<uint64_t>(service.member.incarnation)},
       service.stop);
-  return std::unique_ptr<TrainingRun>(new TrainingRun(
-      service, std::move(data), *std::move(policies), *std::move(checkpoints),
-      *std::move(recovery_points)));
+  return std::unique_ptr<TrainingRun>(
+      new TrainingRun(service, std::move(data), *std::move(policies),
+                      *std::move(checkpoints), *std::move(recovery_points)));
 }
 
 TrainingRun::TrainingRun(ServiceContext& service, DataClient data,
@@ -358,7 +358,8 @@ void TrainingRun::KeepRecoveryPoint() {
   recovery_counted_ = SteadyClock::now();
   ledger_.Switch("busy");
   // Training goes on: a killed learner falls back further, that is all.
-  if (!written.ok() && recovery_status_.ok()) LogWarning(std::string(written.message()));
+  if (!written.ok() && recovery_status_.ok())
+    LogWarning(std::string(written.message()));
   recovery_status_ = written;
 }
 

@@ -28,9 +28,10 @@
 namespace flywheel {
 
 // Everything one learner process does from its first checkpoint to its last:
-// goes on from the newest valid checkpoint or recovery point, imitates if the job says so,
-// publishes version 0, then takes lists, trains and publishes until the budget
-// is used or a stop is requested, and ends with a final checkpoint.
+// goes on from the newest valid checkpoint or recovery point, imitates if the
+// job says so, publishes version 0, then takes lists, trains and publishes
+// until the budget is used or a stop is requested, and ends with a final
+// checkpoint.
 //
 // Not thread-safe: one thread calls Run() once.
 class TrainingRun {

@@ -9,11 +9,15 @@ namespace {
 constexpr int64_t kStemStride = 4;  // Of the first two convolutions together.
 constexpr int64_t kStemChannels[] = {16, 32};
 constexpr int64_t kMapChannels = 32;
-constexpr int64_t kPointers = 4;
+constexpr int64_t kPointers = 8;
 constexpr int64_t kReadouts = 2;
 constexpr int64_t kMlpRatio = 4;
 constexpr double kTokenStd = 0.5;
 constexpr double kGain = 0.6;
+// From words to pointers: large enough that pointers differ from the start and
+// with the words, or imitation waits long until one of them finds an object.
+constexpr double kConvolutionGain = 1.4;
+constexpr double kFilmGain = 2.0;
 
 absl::Status Check(const PolicySpec& spec, const PolicyShape& shape) {
   if (!shape.has_image()) {
@@ -66,9 +70,9 @@ TinyVla::TinyVla(const PolicySpec& spec, const PolicyShape& shape,
   const int64_t width = spec.width;
   const int64_t merge = spec.patch / kStemStride;
   stem_0_ = maker_.MakeConvolution("stem_0", shape.image[2], kStemChannels[0],
-                                   3, 2, kGain);
+                                   3, 2, kConvolutionGain);
   stem_1_ = maker_.MakeConvolution("stem_1", kStemChannels[0], kStemChannels[1],
-                                   3, 2, kGain);
+                                   3, 2, kConvolutionGain);
   patches_ = maker_.MakeConvolution("patches", kStemChannels[1], width, merge,
                                     merge, kGain);
   patch_position_ = maker_.MakeTokens(
@@ -81,12 +85,12 @@ TinyVla::TinyVla(const PolicySpec& spec, const PolicyShape& shape,
     word_position_ = maker_.MakeTokens("word_position", kInstructionTokens,
                                        width, kTokenStd);
     film_ = maker_.MakeLinear("film", kInstructionTokens * width,
-                              2 * kMapChannels, kGain);
+                              2 * kMapChannels, kFilmGain);
   }
   map_ = maker_.MakeConvolution("map", kStemChannels[1], kMapChannels, 3, 1,
-                                kGain);
-  pointers_ =
-      maker_.MakeConvolution("pointers", kMapChannels, kPointers, 1, 1, kGain);
+                                kConvolutionGain);
+  pointers_ = maker_.MakeConvolution("pointers", kMapChannels, kPointers, 1, 1,
+                                     kConvolutionGain);
   grid_ = Grid(shape.image[0] / kStemStride, shape.image[1] / kStemStride);
   pointer_ = maker_.MakeLinear("pointer", 2, width, 1.4);
   pointer_name_ =

@@ -97,7 +97,8 @@ std::string ManifestText(const CheckpointManifest& manifest,
                          const std::string& job) {
   json object = ManifestJson(manifest);
   object["format"] = kFormat;
-  object["files"] = {{kState, FileEntry(state)}, {kJob, FileEntry(BytesOf(job))}};
+  object["files"] = {{kState, FileEntry(state)},
+                     {kJob, FileEntry(BytesOf(job))}};
   // The manifest vouches for the files; its own checksum for itself.
   const std::string body = object.dump();
   object["crc32c"] = Crc32c(BytesOf(body));

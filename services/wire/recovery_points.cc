@@ -63,8 +63,8 @@ class WritableFile {
   absl::Status WriteAt(std::size_t offset, std::span<const std::byte> bytes) {
     if (file_ < 0) return SystemError("open", path_);
     while (!bytes.empty()) {
-      const ssize_t written = pwrite(file_, bytes.data(), bytes.size(),
-                                     static_cast<off_t>(offset));
+      const ssize_t written =
+          pwrite(file_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
       if (written < 0 && errno == EINTR) continue;
       if (written < 0) return SystemError("write", path_);
       offset += static_cast<std::size_t>(written);
@@ -87,7 +87,8 @@ absl::StatusOr<std::optional<Header>> ReadHeader(const std::string& path,
       header.magic == decltype(header.magic){}) {
     return std::nullopt;
   }
-  if (header.magic != kMagic || header.header_crc32c != HeaderChecksum(header)) {
+  if (header.magic != kMagic ||
+      header.header_crc32c != HeaderChecksum(header)) {
     return absl::DataLossError(
         absl::StrCat(path, ": the header fails its checksum"));
   }
@@ -96,10 +97,10 @@ absl::StatusOr<std::optional<Header>> ReadHeader(const std::string& path,
   const uint64_t room = bytes - std::min<uint64_t>(bytes, sizeof(header));
   if (error || header.manifest_bytes > room ||
       header.state_bytes > room - header.manifest_bytes) {
-    return absl::DataLossError(absl::StrCat(
-        path, " has ", bytes, " bytes; its header promises ",
-        header.manifest_bytes, " of manifest and ", header.state_bytes,
-        " of state"));
+    return absl::DataLossError(
+        absl::StrCat(path, " has ", bytes, " bytes; its header promises ",
+                     header.manifest_bytes, " of manifest and ",
+                     header.state_bytes, " of state"));
   }
   return header;
 }
@@ -109,8 +110,8 @@ struct StoredPoint {
   RecoveryPoint point;
 };
 
-absl::StatusOr<std::optional<StoredPoint>> ReadPoint(const std::string& path)
-    try {
+absl::StatusOr<std::optional<StoredPoint>> ReadPoint(
+    const std::string& path) try {
   std::ifstream file(path, std::ios::binary);
   const absl::StatusOr<std::optional<Header>> header = ReadHeader(path, file);
   if (!header.ok()) return header.status();

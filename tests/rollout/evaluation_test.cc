@@ -27,8 +27,9 @@ class EvaluationTest : public testing::Test {
  protected:
   absl::StatusOr<EvaluationResult> Play(CountingEnvironmentPool& pool,
                                         int episodes) {
-    return Evaluate(pool, policy_, {.episodes = episodes}, stop_.get_token(),
-                    [this](int64_t finished) { progress_.push_back(finished); });
+    return Evaluate(
+        pool, policy_, {.episodes = episodes}, stop_.get_token(),
+        [this](int64_t finished) { progress_.push_back(finished); });
   }
 
   CountingEnvironmentPool pool_{3, kEpisodeSteps};
