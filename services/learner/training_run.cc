@@ -21,12 +21,6 @@ constexpr absl::Duration kFinalReport = absl::Seconds(3);
 constexpr std::size_t kEvaluationsPinned = 3;
 const char* const kDemonstrations = "demonstrations";
 
-// Whether `a` was written before training got as far as `b`.
-bool IsBehind(const CheckpointManifest& a, const CheckpointManifest& b) {
-  return std::pair(a.train_steps, a.seconds) <
-         std::pair(b.train_steps, b.seconds);
-}
-
 double SecondsSince(SteadyClock::time_point moment) {
   return std::chrono::duration<double>(SteadyClock::now() - moment).count();
 }
@@ -93,16 +87,24 @@ absl::Status TrainingRun::Run() {
 
 // Opens what the newest saved state and the first rollout make possible.
 absl::Status TrainingRun::Prepare() {
-  const absl::StatusOr<std::optional<RecoveryPoint>> saved = NewestState();
+  std::vector<std::string> skipped;
+  const absl::StatusOr<std::optional<SavedState>> saved =
+      NewestState(checkpoints_, recovery_points_, skipped);
+  for (const std::string& sentence : skipped) LogWarning(sentence);
   if (!saved.ok()) return saved.status();
-  if (*saved) used_.train_steps = (*saved)->manifest.train_steps;
+  if (saved->has_value()) {
+    used_.train_steps = (*saved)->manifest.train_steps;
+    status_.newest_checkpoint = (*saved)->newest_checkpoint;
+    LogInfo(absl::StrCat("goes on from ", (*saved)->origin, ": train step ",
+                         used_.train_steps));
+  }
   used_before_.seconds = service_.assignment.elapsed_seconds;
   Report();
   absl::StatusOr<TrajectorySchema> schema =
       data_.AwaitSchema(used_.train_steps);
   if (!schema.ok()) return schema.status();
   FLYWHEEL_RETURN_IF_ERROR(MakeLearner(*schema));
-  if (*saved) FLYWHEEL_RETURN_IF_ERROR(Restore(**saved));
+  if (saved->has_value()) FLYWHEEL_RETURN_IF_ERROR(Restore(**saved));
   absl::StatusOr<MetricsLog> metrics = MetricsLog::Open(
       service_.assignment.run_folder + "/metrics.jsonl", used_.train_steps);
   if (!metrics.ok()) return metrics.status();
@@ -113,31 +115,6 @@ absl::Status TrainingRun::Prepare() {
     next_evaluation_ = (used_.environment_steps / every + 1) * every;
   }
   return absl::OkStatus();
-}
-
-// Of the newest checkpoint and the newest recovery point, the one that got
-// further; nullopt if there is neither yet.
-absl::StatusOr<std::optional<RecoveryPoint>> TrainingRun::NewestState() {
-  std::vector<std::string> skipped;
-  absl::StatusOr<Checkpoint> checkpoint = checkpoints_.ReadNewest(skipped);
-  const bool none_is_whole = !checkpoint.ok() && !skipped.empty();
-  absl::StatusOr<RecoveryPoint> point = recovery_points_.ReadNewest(skipped);
-  for (const std::string& sentence : skipped) LogWarning(sentence);
-  if (checkpoint.ok()) status_.newest_checkpoint = checkpoint->name;
-  if (point.ok() &&
-      (!checkpoint.ok() || !IsBehind(point->manifest, checkpoint->manifest))) {
-    LogInfo(absl::StrCat("goes on from the recovery point of train step ",
-                         point->manifest.train_steps));
-    return *std::move(point);
-  }
-  if (checkpoint.ok()) {
-    LogInfo(absl::StrCat("goes on from checkpoint ", checkpoint->name,
-                         ": train step ", checkpoint->manifest.train_steps));
-    return RecoveryPoint{.manifest = checkpoint->manifest,
-                         .state = std::move(checkpoint->state)};
-  }
-  if (none_is_whole) return checkpoint.status();
-  return std::nullopt;
 }
 
 absl::Status TrainingRun::MakeLearner(const TrajectorySchema& schema) {
@@ -157,7 +134,7 @@ absl::Status TrainingRun::MakeLearner(const TrajectorySchema& schema) {
   return absl::OkStatus();
 }
 
-absl::Status TrainingRun::Restore(const RecoveryPoint& saved) {
+absl::Status TrainingRun::Restore(const SavedState& saved) {
   FLYWHEEL_RETURN_IF_ERROR(learner_->LoadState(saved.state));
   const CheckpointManifest& manifest = saved.manifest;
   used_.environment_steps = manifest.environment_steps;

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +19,7 @@
 #include "services/learner/policy_server.h"
 #include "services/learner/ppo_learner.h"
 #include "services/learner/recovery_pace.h"
+#include "services/learner/saved_state.h"
 #include "services/learner/training_metrics.h"
 #include "services/wire/checkpoint_store.h"
 #include "services/wire/recovery_points.h"
@@ -52,8 +52,7 @@ class TrainingRun {
 
   absl::Status Prepare();
   absl::Status MakeLearner(const TrajectorySchema& schema);
-  absl::StatusOr<std::optional<RecoveryPoint>> NewestState();
-  absl::Status Restore(const RecoveryPoint& saved);
+  absl::Status Restore(const SavedState& saved);
   absl::Status Imitate();
   absl::Status ImitateOnce(uint32_t episodes);
   absl::Status Train();
