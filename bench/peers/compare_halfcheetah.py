@@ -30,7 +30,7 @@ def last_json_line(command, wanted):
 
 def raw_stepping(_options):
     cores = len(os.sched_getaffinity(0))
-    line = last_json_line([fr.BIN / "raw_stepping", cores, 5, 2],
+    line = last_json_line([fr.BIN / "raw_stepping", cores, 3, 1],
                           lambda line: "HalfCheetah" in line.get("task", "")
                           and line["threads"] == cores)
     return line["environment_steps_per_second"]
