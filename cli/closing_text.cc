@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/json_value.h"
 #include "cli/number_format.h"
+#include "cli/text_checks.h"
 
 namespace flywheel {
 namespace {
@@ -73,7 +74,7 @@ std::string DoubledBudget(const BudgetSpec& budget) {
 
 std::string NextSteps(const std::string& state, const BudgetSpec& budget,
                       const RunFolder& folder, const std::string& command) {
-  const std::string run = folder.path().string();
+  const std::string run = ShellQuoted(folder.path().string());
   std::error_code error;
   const bool trained = std::filesystem::exists(folder.checkpoints(), error) &&
                        !std::filesystem::is_empty(folder.checkpoints(), error);

@@ -4,12 +4,14 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/file_text.h"
 #include "cli/job_file_codec.h"
 #include "cli/job_yaml_codec.h"
 #include "cli/likely_name.h"
+#include "cli/task_check.h"
 #include "cli/yaml_tree.h"
 #include "services/wire/field_rule_codec.h"
 #include "services/wire/job_rules_codec.h"
@@ -87,6 +89,20 @@ std::string DidYouMean(const std::filesystem::path& path) {
                             (path.parent_path() / likely).string(), "?");
 }
 
+// Values that only say how a new network begins.
+constexpr absl::string_view kOnlyInitial[] = {"initial_log_std"};
+
+std::map<std::string, std::string> NetworkOf(const v1::JobSpec& job) {
+  std::map<std::string, std::string> network = {{"task", job.task()}};
+  const google::protobuf::Descriptor& policy = *job.policy().GetDescriptor();
+  for (int i = 0; i < policy.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& field = *policy.field(i);
+    if (absl::c_linear_search(kOnlyInitial, field.name())) continue;
+    network["policy." + field.name()] = FieldToYaml(job.policy(), field);
+  }
+  return network;
+}
+
 absl::StatusOr<LoadedJob> Resolve(const JobFile& file) {
   const absl::StatusOr<ResolvedJob> resolved = ResolveJob(file.spec());
   if (!resolved.ok()) {
@@ -96,7 +112,13 @@ absl::StatusOr<LoadedJob> Resolve(const JobFile& file) {
   }
   absl::StatusOr<JobSpec> spec = JobSpecFromProto(resolved->spec);
   if (!spec.ok()) return spec.status();
-  LoadedJob job{.spec = *std::move(spec), .yaml = JobToYaml(resolved->spec)};
+  LoadedJob job{.spec = *std::move(spec),
+                .yaml = JobToYaml(resolved->spec),
+                .network = NetworkOf(resolved->spec)};
+  if (const absl::Status fits = CheckTask(job.spec); !fits.ok()) {
+    return absl::InvalidArgumentError(
+        file.AtItsPlace({fits.message().data(), fits.message().size()}));
+  }
   job.warnings = IdleFields(file, resolved->spec);
   for (const std::string& warning : resolved->warnings) {
     job.warnings.push_back(file.AtItsPlace(warning));
@@ -105,6 +127,17 @@ absl::StatusOr<LoadedJob> Resolve(const JobFile& file) {
 }
 
 }  // namespace
+
+absl::Status CheckResumable(const LoadedJob& before, const LoadedJob& job) {
+  for (const auto& [path, value] : before.network) {
+    const auto now = job.network.find(path);
+    if (now == job.network.end() || now->second == value) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, " must stay ", value,
+        " in a run that goes on from a checkpoint, got ", now->second));
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<LoadedJob> LoadJob(const std::filesystem::path& path,
                                   const std::vector<std::string>& overrides) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,14 @@ struct LoadedJob {
   JobSpec spec;
   std::string yaml;                   // The same, every default filled in.
   std::vector<std::string> warnings;  // One sentence each, with their places.
+  // What checkpoints of the job are made for: the values, as YAML, of "task"
+  // and of the fields of policy, by path.
+  std::map<std::string, std::string> network;
 };
+
+// InvalidArgument, naming the first field that differs, if `job` cannot go on
+// from checkpoints of `before`.
+absl::Status CheckResumable(const LoadedJob& before, const LoadedJob& job);
 
 // Reads the job file at `path`, changes it by `overrides` ("path=value") and
 // checks it. One sentence for what is wrong: NotFound or Unavailable for the

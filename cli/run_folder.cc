@@ -10,12 +10,18 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "cli/text_checks.h"
 #include "services/core/status_macros.h"
 
 namespace flywheel {
 namespace {
 
 namespace fs = std::filesystem;
+
+// A launcher that was killed a moment ago may not have ended yet.
+constexpr absl::Duration kLockLimit = absl::Seconds(2);
+constexpr absl::Duration kLockPause = absl::Milliseconds(20);
 
 // runs/<name>-<date>-<time>, with a number behind it if that is taken.
 fs::path DefaultPath(const std::string& name, absl::Time now) {
@@ -41,7 +47,7 @@ absl::Status CheckEmpty(const fs::path& path) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "--output ", path.string(), ": not empty; choose another folder, or go ",
-      "on with the run in it: --resume ", path.string()));
+      "on with the run in it: --resume ", ShellQuoted(path.string())));
 }
 
 }  // namespace
@@ -80,8 +86,13 @@ absl::StatusOr<RunFolder> RunFolder::Open(const std::string& folder) {
 
 absl::StatusOr<RunFolder> RunFolder::Lock(fs::path path) {
   const int lock = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0) {
-    return RunFolder(std::move(path), lock);
+  const absl::Time deadline = absl::Now() + kLockLimit;
+  bool locked = false;
+  while (lock >= 0 && !locked) {
+    locked = flock(lock, LOCK_EX | LOCK_NB) == 0;
+    if (locked) return RunFolder(std::move(path), lock);
+    if (errno != EWOULDBLOCK || absl::Now() >= deadline) break;
+    absl::SleepFor(kLockPause);
   }
   const int reason = errno;
   if (lock >= 0) close(lock);

@@ -10,6 +10,9 @@ namespace flywheel {
 // escaped, cut after 80 bytes, so that it stays one line.
 std::string Quoted(std::string_view text);
 
+// `text` as one word of a shell's command line, quoted where need be.
+std::string ShellQuoted(std::string_view text);
+
 // Bytes of the UTF-8 character that `text` begins with; 0 if it begins with
 // none. REQUIRES: `text` is not empty.
 std::size_t CharacterBytes(std::string_view text);

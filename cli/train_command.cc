@@ -19,6 +19,7 @@
 #include "cli/progress_reporter.h"
 #include "cli/run_folder.h"
 #include "cli/run_records.h"
+#include "cli/text_checks.h"
 #include "services/core/clock.h"
 #include "services/core/status_macros.h"
 #include "services/orchestrator/embedded_orchestrator.h"
@@ -56,8 +57,8 @@ std::filesystem::path JobPath(const TrainOptions& options) {
 // What is known before anything starts.
 struct Prepared {
   RunFolder folder;
-  JobSpec spec;
-  bool resume = false;             // From a checkpoint.
+  LoadedJob job;
+  bool resumes = false;            // A run that there was.
   nlohmann::json earlier_summary;  // Of a resumed run; else null.
 };
 
@@ -81,15 +82,15 @@ absl::StatusOr<Prepared> Prepare(const TrainOptions& options) {
   }
   absl::StatusOr<RunFolder> folder = MakeFolder(options, *job);
   if (!folder.ok()) return folder.status();
-  FLYWHEEL_RETURN_IF_ERROR(WriteFileAtomically(folder->job(), job->yaml));
-  const bool resume = HasCheckpoint(folder->path());
-  if (!resume && !options.resume.empty()) {
-    std::cerr << "no checkpoint yet: the run starts from the beginning\n";
+  if (HasSavedState(folder->path())) {
+    const absl::StatusOr<LoadedJob> before = LoadJob(folder->job(), {});
+    if (!before.ok()) return before.status();
+    FLYWHEEL_RETURN_IF_ERROR(CheckResumable(*before, *job));
   }
-  nlohmann::json earlier = resume ? ReadSummary(folder->summary()) : nullptr;
+  nlohmann::json earlier = ReadSummary(folder->summary());
   return Prepared{.folder = *std::move(folder),
-                  .spec = job->spec,
-                  .resume = resume,
+                  .job = *job,
+                  .resumes = !options.resume.empty(),
                   .earlier_summary = std::move(earlier)};
 }
 
@@ -150,13 +151,19 @@ absl::StatusOr<Ended> RunJob(const Prepared& run, Interrupts& interrupts) {
   auto orchestrator = EmbeddedOrchestrator::Start(
       {.run_folder = run.folder.absolute().string()});
   if (!orchestrator.ok()) return orchestrator.status();
+  // The folder is ours now: services of a killed launcher have ended.
+  FLYWHEEL_RETURN_IF_ERROR(WriteFileAtomically(run.folder.job(), run.job.yaml));
+  const bool saved = HasSavedState(run.folder.absolute());
+  if (run.resumes && !saved) {
+    std::cerr << "nothing is saved yet: the run starts from the beginning\n";
+  }
   Follower follower((*orchestrator)->target(), interrupts);
   absl::StatusOr<Ended> ended =
       follower.Run({.request_id = absl::StrCat("train-", getpid(), "-",
                                                absl::ToUnixMicros(absl::Now())),
-                    .spec = run.spec,
+                    .spec = run.job.spec,
                     .run_folder = run.folder.absolute().string(),
-                    .resume = run.resume});
+                    .resume = saved});
   // Whatever still runs has had its time to stop.
   (*orchestrator)->Shutdown(absl::ZeroDuration());
   return ended;
@@ -178,6 +185,11 @@ ExitCode ExitCodeOf(const Ended& ended) {
   return ExitCode::kFailed;
 }
 
+// A life of a run that never got as far as its saved state has no figures.
+bool TrainedAnything(const Ended& ended) {
+  return ended.job.learner && ended.job.learner->environment_steps > 0;
+}
+
 void TellEnd(const Prepared& run, const Ended& ended) {
   const std::string folder = run.folder.path().string();
   if (ended.job.state == JobState::kFailed) {
@@ -187,11 +199,11 @@ void TellEnd(const Prepared& run, const Ended& ended) {
   if (ended.job.state == JobState::kCancelled) {
     std::cerr << (ended.killed ? "killed before it had stopped in order; "
                                : "interrupted; ")
-              << "go on with: " << CommandName() << " train --resume " << folder
-              << '\n';
+              << "go on with: " << CommandName() << " train --resume "
+              << ShellQuoted(folder) << '\n';
   }
-  std::cout << ClosingText(ReadSummary(run.folder.summary()), run.spec.budget,
-                           run.folder, CommandName())
+  std::cout << ClosingText(ReadSummary(run.folder.summary()),
+                           run.job.spec.budget, run.folder, CommandName())
             << std::flush;
 }
 
@@ -211,9 +223,11 @@ ExitCode Train(const TrainOptions& options) {
   const absl::StatusOr<Ended> ended = RunJob(*run, interrupts);
   if (!ended.ok()) return Refuse(ended.status());
 
-  const absl::Status written =
-      WriteRecords(run->folder, ended->job, run->earlier_summary);
-  if (!written.ok()) std::cerr << written.message() << '\n';
+  if (run->earlier_summary.is_null() || TrainedAnything(*ended)) {
+    const absl::Status written =
+        WriteRecords(run->folder, ended->job, run->earlier_summary);
+    if (!written.ok()) std::cerr << written.message() << '\n';
+  }
   TellEnd(*run, *ended);
   return ExitCodeOf(*ended);
 }

@@ -35,7 +35,7 @@ absl::Status Serve(ServiceContext& service) {
                 .high_water_mark = MessagesPerPeer(job)});
   if (!router.ok()) return router.status();
 
-  const SystemClock clock;
+  const MonotonicClock clock;
   BufferLoop loop(*std::move(router), job,
                   static_cast<uint64_t>(service.member.incarnation), clock);
   BufferMetrics metrics(service.admin.registry());

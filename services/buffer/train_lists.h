@@ -31,6 +31,7 @@ class TrainLists {
 
   void Clear();
 
+  std::size_t size() const { return lists_.size(); }
   std::size_t num_records() const { return num_records_; }
   std::size_t bytes() const { return bytes_; }
 

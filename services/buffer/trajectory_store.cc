@@ -26,7 +26,8 @@ absl::Status TrajectoryStore::Insert(const Credit& credit,
   const std::size_t num_records = item.records.size();
   const std::size_t bytes = item.bytes();
   while (this->bytes() + bytes > options_.bytes_max) {
-    if (!lists_.ReleaseOldest()) {
+    // The newest list may be on its way to the learner.
+    if (lists_.size() < 2 || !lists_.ReleaseOldest()) {
       return absl::ResourceExhaustedError(
           absl::StrCat("resources.buffer_bytes_max is ", options_.bytes_max,
                        " bytes; the buffer holds ", this->bytes(), ", credit ",

@@ -74,6 +74,7 @@ struct LearnerStatus {
   std::vector<std::string> evaluation_checkpoints;
   double loss = 0;
   std::string failure;
+  int failure_exit_code = 0;  // What the failure would end the process with.
   bool interrupted = false;
   int64_t train_steps_repeated = 0;
 };

@@ -134,15 +134,11 @@ absl::StatusOr<TrainBatch> BatchBuilder::Train(
            record->elements<int32_t>(schema_.Find(column::kStepsExecuted)));
     const auto versions =
         record->elements<int64_t>(schema_.Find(column::kBehaviorVersion));
-    Append(batch.behavior_version, versions);
     for (const int64_t behavior : versions) {
-      if (behavior > version) {
-        return absl::DataLossError(
-            absl::StrCat("a record of environment ", header.environment,
-                         " was acted by version ", behavior,
-                         " before train step ", version, " published it"));
-      }
-      ++summary.policy_lag_counts[version - behavior];
+      // A newer one than this is of a learner's former life that got further
+      // than this one went on from: its lag counts as none.
+      batch.behavior_version.push_back(std::min(behavior, version));
+      ++summary.policy_lag_counts[version - batch.behavior_version.back()];
     }
     const TrajectoryEnd end = EndOf(*record, schema_);
     batch.num_chunks.push_back(chunks);

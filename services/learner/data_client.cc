@@ -5,7 +5,6 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "services/wire/data_codec.h"
 
 namespace flywheel {
@@ -23,6 +22,7 @@ DataClient::DataClient(DealerChannel channel, const Options& options,
 
 absl::StatusOr<TrajectorySchema> DataClient::AwaitSchema(
     int64_t next_train_step) {
+  next_train_step_ = next_train_step;
   while (true) {
     Send(LearnerHello{.next_train_step = next_train_step});
     const auto answer = Hear();
@@ -41,6 +41,7 @@ absl::StatusOr<TrajectorySchema> DataClient::AwaitSchema(
 
 absl::StatusOr<std::vector<MessageFrame>> DataClient::Take(
     int64_t step, double waited_share) {
+  next_train_step_ = step;
   Send(TakeRequest{.step = step, .waited_share = waited_share});
   while (true) {
     auto answer = Hear();
@@ -85,10 +86,13 @@ absl::StatusOr<std::optional<DataClient::Drawn>> DataClient::SampleUntil(
                                  .request = ++next_request_,
                                  .min_items = min_items};
   Send(request);
-  while (absl::Now() < deadline) {
+  while (clock_.Now() < deadline) {
     auto answer = Hear();
     if (!answer.ok()) return answer.status();
     if (!answer->has_value()) {
+      // Silent: perhaps another life of the buffer, which gives no credits
+      // before it knows where training stands.
+      Send(LearnerHello{.next_train_step = next_train_step_});
       Send(request);
       continue;
     }
@@ -124,11 +128,11 @@ void DataClient::Send(Message message) {
 
 absl::StatusOr<std::optional<DataClient::Answer>> DataClient::Hear() {
   const absl::Time give_up =
-      absl::Now() + (sent_ ? options_.repeat_after : kRetryUnsent);
-  while (absl::Now() < give_up) {
+      clock_.Now() + (sent_ ? options_.repeat_after : kRetryUnsent);
+  while (clock_.Now() < give_up) {
     if (stop_.stop_requested()) return absl::CancelledError("stop requested");
     auto received =
-        channel_.Receive(std::min(kStopCheck, give_up - absl::Now()));
+        channel_.Receive(std::min(kStopCheck, give_up - clock_.Now()));
     if (!received.ok()) return received.status();
     if (!received->has_value() || (*received)->empty()) continue;
     absl::StatusOr<FromBuffer> message =

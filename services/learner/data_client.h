@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "services/core/clock.h"
 #include "services/core/trajectory_schema.h"
 #include "services/wire/data_messages.h"
 #include "services/wire/dealer_channel.h"
@@ -40,7 +41,8 @@ class DataClient {
   absl::StatusOr<std::vector<MessageFrame>> Take(int64_t step,
                                                  double waited_share);
 
-  // Waits until `table` holds `min_items`, then draws `n` of its records.
+  // Waits until `table` holds `min_items`, then draws `n` of its records. A
+  // buffer that was restarted meanwhile is told where training stands.
   absl::StatusOr<std::vector<MessageFrame>> Sample(const std::string& table,
                                                    uint32_t n,
                                                    uint64_t min_items);
@@ -74,6 +76,8 @@ class DataClient {
   DealerChannel channel_;
   const Options options_;
   const std::stop_token stop_;
+  const MonotonicClock clock_;
+  int64_t next_train_step_ = 0;  // Where training stands.
   uint64_t next_request_ = 0;
   bool sent_ = false;  // The last question found a connection.
 };

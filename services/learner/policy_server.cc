@@ -55,7 +55,7 @@ void PolicyServer::Run(const std::stop_token& stop) {
       const absl::StatusOr<FetchPolicy> fetch =
           FetchPolicyFromBytes((*received)->frames.front().text());
       // Whoever sends nonsense gets no answer; everyone else is served.
-      if (fetch.ok()) waiting_[(*received)->peer] = fetch->newer_than;
+      if (fetch.ok()) waiting_[(*received)->peer] = *fetch;
     }
     AnswerWaiting();
   }
@@ -66,7 +66,8 @@ void PolicyServer::AnswerWaiting() {
   if (newest == nullptr || waiting_.empty()) return;
   std::vector<MessageFrame> frames;
   for (auto waiting = waiting_.begin(); waiting != waiting_.end();) {
-    if (waiting->second >= newest->version.value) {
+    if (waiting->second.lineage == newest->lineage &&
+        waiting->second.newer_than >= newest->version.value) {
       ++waiting;
       continue;
     }

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "services/learner/policy_store.h"
 #include "services/wire/dealer_channel.h"
+#include "services/wire/policy_codec.h"
 #include "services/wire/router_channel.h"
 #include "services/wire/zmq_context_channel.h"
 
@@ -53,7 +54,7 @@ class PolicyServer {
 
   // The serving thread's.
   RouterChannel router_;
-  std::map<std::string, int64_t> waiting_;  // By peer: newer than what.
+  std::map<std::string, FetchPolicy> waiting_;  // By peer: its question.
 
   std::jthread thread_;  // Last member: started last, joined first.
 };

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "services/core/exit_code.h"
 #include "services/core/status_macros.h"
 #include "services/policy/policy.h"
 #include "services/wire/crc32c.h"
@@ -20,6 +22,10 @@ constexpr absl::Duration kReportEvery = absl::Milliseconds(500);
 constexpr absl::Duration kFinalReport = absl::Seconds(3);
 constexpr std::size_t kEvaluationsPinned = 3;
 const char* const kDemonstrations = "demonstrations";
+
+// Numbers of a manifest.
+constexpr char kImitationShare[] = "imitation_share";
+constexpr char kLagChunks[] = "policy_lag_chunks/";  // And the lag.
 
 double SecondsSince(SteadyClock::time_point moment) {
   return std::chrono::duration<double>(SteadyClock::now() - moment).count();
@@ -121,14 +127,15 @@ absl::Status TrainingRun::MakeLearner(const TrajectorySchema& schema) {
   absl::StatusOr<BatchBuilder> batches = BatchBuilder::Create(schema);
   if (!batches.ok()) return batches.status();
   batches_ = std::make_unique<BatchBuilder>(*std::move(batches));
-  absl::StatusOr<std::unique_ptr<PpoLearner>> learner =
-      PpoLearner::Create({.policy = job_.policy,
-                          .algorithm = job_.algorithm,
-                          .pretraining = job_.pretraining,
-                          .shape = batches_->shape(),
-                          .seed = job_.seed,
-                          .device = job_.resources.device,
-                          .checksum = Checksum});
+  absl::StatusOr<std::unique_ptr<PpoLearner>> learner = PpoLearner::Create(
+      {.policy = job_.policy,
+       .algorithm = job_.algorithm,
+       .pretraining = job_.pretraining,
+       .shape = batches_->shape(),
+       .seed = job_.seed,
+       .device = job_.resources.device,
+       .lineage = static_cast<uint64_t>(service_.member.incarnation),
+       .checksum = Checksum});
   if (!learner.ok()) return learner.status();
   learner_ = *std::move(learner);
   return absl::OkStatus();
@@ -141,8 +148,15 @@ absl::Status TrainingRun::Restore(const SavedState& saved) {
   used_before_.seconds = std::max(used_before_.seconds, manifest.seconds);
   episodes_.set_count(manifest.episodes);
   imitated_ = manifest.phase == "training";
-  const auto share = manifest.numbers.find("imitation_share");
-  if (share != manifest.numbers.end()) imitation_share_ = share->second;
+  for (const auto& [name, number] : manifest.numbers) {
+    int64_t lag = 0;
+    if (name == kImitationShare) {
+      imitation_share_ = number;
+    } else if (name.starts_with(kLagChunks) &&
+               absl::SimpleAtoi(name.substr(sizeof(kLagChunks) - 1), &lag)) {
+      status_.policy_lag_counts[lag] = std::llround(number);
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -243,12 +257,19 @@ absl::Status TrainingRun::TrainOnce() {
   KeepRecoveryPoint();
   if (next_evaluation_ > 0 && used_.environment_steps >= next_evaluation_) {
     next_evaluation_ += *job_.evaluation.every_environment_steps;
-    return WriteCheckpointForEvaluation();
-  }
-  if (SecondsSince(checkpointed_) >= job_.checkpoints.every_seconds) {
-    return WriteCheckpoint();
+    PostponeIfFailed(WriteCheckpointForEvaluation());
+  } else if (SecondsSince(checkpointed_) >= job_.checkpoints.every_seconds) {
+    PostponeIfFailed(WriteCheckpoint());
   }
   return absl::OkStatus();
+}
+
+// One checkpoint more or less: training goes on without it, and the next one
+// may find room on the disk.
+void TrainingRun::PostponeIfFailed(const absl::Status& written) {
+  if (written.ok()) return;
+  checkpointed_ = SteadyClock::now();
+  LogWarning(absl::StrCat("no checkpoint now: ", written.message()));
 }
 
 // Brings the run's figures up to date, and writes the train step's line.
@@ -311,6 +332,10 @@ bool TrainingRun::OutOfBudget() const {
 
 CheckpointManifest TrainingRun::Manifest() const {
   const Usage used = Used();
+  std::map<std::string, double> numbers = {{kImitationShare, imitation_share_}};
+  for (const auto& [lag, chunks] : status_.policy_lag_counts) {
+    numbers[absl::StrCat(kLagChunks, lag)] = static_cast<double>(chunks);
+  }
   return {.policy_version = learner_->version().value,
           .train_steps = used.train_steps,
           .environment_steps = used.environment_steps,
@@ -318,7 +343,7 @@ CheckpointManifest TrainingRun::Manifest() const {
           .seconds = used.seconds,
           .phase = imitated_ ? "training" : "imitation",
           .task = job_.task,
-          .numbers = {{"imitation_share", imitation_share_}}};
+          .numbers = std::move(numbers)};
 }
 
 // Writes a recovery point if the work since the last one has paid for it.
@@ -399,9 +424,15 @@ void TrainingRun::Report() {
 
 // Tells the orchestrator that starting this process again cannot help.
 absl::Status TrainingRun::Fail(const absl::Status& status) {
-  if (absl::IsUnavailable(status)) return status;  // It may.
+  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+      absl::IsAborted(status)) {
+    return status;  // It may.
+  }
   status_.phase = LearnerPhase::kFailed;
   status_.failure = std::string(status.message());
+  const bool as_configured =
+      absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status);
+  status_.failure_exit_code = as_configured ? kExitConfiguration : kExitFailed;
   LogError(status_.failure);
   if (const absl::Status told =
           service_.membership.ReportNow(status_, kFinalReport);

@@ -64,6 +64,7 @@ class TrainingRun {
   CheckpointManifest Manifest() const;
   void KeepRecoveryPoint();
   absl::Status WriteCheckpoint();
+  void PostponeIfFailed(const absl::Status& written);
   absl::Status WriteCheckpointForEvaluation();
   void Publish();
   Usage Used() const;

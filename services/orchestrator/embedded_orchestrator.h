@@ -21,7 +21,7 @@ class EmbeddedOrchestrator {
     std::string run_folder;      // Absolute; created.
     std::string program_folder;  // Of the services; empty: this program's own.
     // How long services of a former run in this folder may take to end.
-    absl::Duration lock_limit = absl::Seconds(10);
+    absl::Duration lock_limit = absl::Seconds(30);
   };
 
   // Unavailable: the run folder is in use or cannot be written, no place for

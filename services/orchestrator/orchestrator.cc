@@ -27,11 +27,12 @@ std::string IpcEndpoint(const std::string& folder, const char* name) {
 }
 
 absl::Status CheckRunFolderFor(const JobRequest& request) {
-  const bool found = HasCheckpoint(request.run_folder);
+  const bool found = HasSavedState(request.run_folder);
   if (found && !request.resume) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "run_folder ", request.run_folder,
-        " already has checkpoints: resume it, or choose another folder"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("run_folder ", request.run_folder,
+                     " already has checkpoints of a run: resume it, or choose "
+                     "another folder"));
   }
   if (!found && request.resume) {
     return absl::FailedPreconditionError(

@@ -116,7 +116,8 @@ class Planner {
   std::optional<JobEnding> Failure() const {
     if (job_.learner && job_.learner->phase == LearnerPhase::kFailed) {
       return JobEnding{
-          .message = absl::StrCat("learner-0 failed: ", job_.learner->failure)};
+          .message = absl::StrCat("learner-0 failed: ", job_.learner->failure),
+          .exit_code = job_.learner->failure_exit_code};
     }
     if (TrainingFinished(job_)) return std::nullopt;  // No slot matters now.
     for (const ObservedSlot& slot : job_.slots) {

@@ -35,7 +35,7 @@ absl::Status CreateRunFolder(const std::string& path) {
   return absl::OkStatus();
 }
 
-bool HasCheckpoint(const std::string& path) {
+bool HasSavedState(const std::string& path) {
   std::error_code error;
   for (const auto& entry :
        fs::directory_iterator(fs::path(path) / "checkpoints", error)) {
@@ -44,7 +44,8 @@ bool HasCheckpoint(const std::string& path) {
       return true;
     }
   }
-  return false;
+  const fs::path recovery = fs::path(path) / "recovery";
+  return fs::is_directory(recovery, error) && !fs::is_empty(recovery, error);
 }
 
 absl::StatusOr<RunFolderLock> RunFolderLock::Acquire(const std::string& path,

@@ -12,8 +12,9 @@ namespace flywheel {
 // logs, evaluations. Unavailable, naming the folder, if that cannot be done.
 absl::Status CreateRunFolder(const std::string& path);
 
-// Whether there is a checkpoint in the run folder `path`, valid or not.
-bool HasCheckpoint(const std::string& path);
+// Whether the run folder `path` has a checkpoint or a recovery point, valid or
+// not: something to go on from.
+bool HasSavedState(const std::string& path);
 
 // Keeps a run folder for one launcher and its services: two would overwrite
 // each other's checkpoints.

@@ -117,7 +117,7 @@ absl::Status BufferLink::Apply(const FromBuffer& message, BufferNews& news) {
   if (message.buffer_incarnation > buffer_incarnation_) {
     // Another life of the buffer: it knows neither us nor our credits.
     if (buffer_incarnation_ != 0) {
-      news.buffer_restarted = true;
+      news = {.buffer_restarted = true};  // What the dead one said is void.
       ForgetDeliveries();
     }
     const bool introduced = std::holds_alternative<Welcome>(message.message);

@@ -70,7 +70,7 @@ absl::Status Collect(ServiceContext& service) {
       context, {.endpoint = assignment.policy_endpoint, .identity = identity});
   if (!to_learner.ok()) return to_learner.status();
 
-  const SystemClock clock;
+  const MonotonicClock clock;
   const uint64_t environments = job.resources.environments_per_rollout;
   BufferLink buffer(
       *std::move(to_buffer),

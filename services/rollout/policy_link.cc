@@ -27,9 +27,10 @@ absl::StatusOr<PolicySnapshotPtr> PolicyLink::Poll(absl::Duration timeout) {
     absl::StatusOr<PolicySnapshotPtr> snapshot = PolicyFromFrames(**received);
     if (!snapshot.ok()) {
       ++damaged_;
-    } else if ((*snapshot)->version.value > version_) {
+    } else if (IsNewer(**snapshot)) {
       newest = *std::move(snapshot);
       version_ = newest->version.value;
+      lineage_ = newest->lineage;
     }
     Ask();
   }
@@ -38,10 +39,20 @@ absl::StatusOr<PolicySnapshotPtr> PolicyLink::Poll(absl::Duration timeout) {
   return newest;
 }
 
+// A learner that was started again may have fallen back: its versions count,
+// not those of its former life.
+bool PolicyLink::IsNewer(const PolicySnapshot& snapshot) const {
+  return std::pair(snapshot.lineage, snapshot.version.value) >
+         std::pair(lineage_, version_);
+}
+
 void PolicyLink::Ask() {
   // A question that a missing connection swallows is asked again.
-  (void)channel_.Send({MessageFrame(
-      FetchPolicyBytes({.worker = options_.worker, .newer_than = version_}))});
+  sent_ = channel_
+              .Send({MessageFrame(FetchPolicyBytes({.worker = options_.worker,
+                                                    .newer_than = version_,
+                                                    .lineage = lineage_}))})
+              .ok();
   asked_ = clock_.Now();
 }
 

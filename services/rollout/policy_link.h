@@ -34,12 +34,14 @@ class PolicyLink {
   DealerChannel& channel() { return channel_; }
 
  private:
+  bool IsNewer(const PolicySnapshot& snapshot) const;
   void Ask();
 
   DealerChannel channel_;
   const Options options_;
   const Clock& clock_;
-  int64_t version_ = -1;
+  int64_t version_ = -1;  // Of what arrived last; -1: nothing yet.
+  uint64_t lineage_ = 0;  // The same's: lives of the learner, in order.
   int64_t damaged_ = 0;
   absl::Time asked_;
   bool sent_ = false;  // The last question found a connection.

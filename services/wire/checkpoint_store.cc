@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -170,12 +171,13 @@ absl::StatusOr<std::string> CheckpointStore::Write(
   FLYWHEEL_RETURN_IF_ERROR(
       WriteSynced(partial + "/" + kManifest, BytesOf(text)));
   FLYWHEEL_RETURN_IF_ERROR(SyncFolder(partial));
-  fs::remove_all(whole, error);  // The same step, written by a former life.
-  fs::rename(partial, whole, error);
-  if (error) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot rename ", partial, ": ", error.message()));
+  // At every instant there is a whole one. The same step may have been written
+  // by a former life.
+  if (renameat2(AT_FDCWD, partial.c_str(), AT_FDCWD, whole.c_str(),
+                fs::exists(whole, error) ? RENAME_EXCHANGE : 0) != 0) {
+    return SystemError("rename", partial);
   }
+  fs::remove_all(partial, error);
   FLYWHEEL_RETURN_IF_ERROR(SyncFolder(options_.folder));
   Prune();
   return name;

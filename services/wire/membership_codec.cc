@@ -261,6 +261,7 @@ v1::LearnerStatus StatusToProto(const LearnerStatus& status) {
       status.evaluation_checkpoints.end());
   to.set_loss(status.loss);
   to.set_failure(Utf8Text(status.failure, kFailureBytesMax));
+  to.set_failure_exit_code(status.failure_exit_code);
   to.set_interrupted(status.interrupted);
   to.set_train_steps_repeated(status.train_steps_repeated);
   return to;
@@ -312,6 +313,7 @@ LearnerStatus StatusFromProto(const v1::LearnerStatus& message) {
                                      message.evaluation_checkpoints().end()},
           .loss = message.loss(),
           .failure = message.failure(),
+          .failure_exit_code = message.failure_exit_code(),
           .interrupted = message.interrupted(),
           .train_steps_repeated = message.train_steps_repeated()};
 }

@@ -161,6 +161,7 @@ std::string FetchPolicyBytes(const FetchPolicy& fetch) {
   v1::FetchPolicy message;
   message.set_worker(fetch.worker);
   message.set_newer_than(fetch.newer_than);
+  message.set_lineage(fetch.lineage);
   return message.SerializeAsString();
 }
 
@@ -170,7 +171,8 @@ absl::StatusOr<FetchPolicy> FetchPolicyFromBytes(std::string_view bytes) {
   FLYWHEEL_RETURN_IF_ERROR(
       CheckAtLeast("fetch_policy.newer_than", message.newer_than(), -1));
   return FetchPolicy{.worker = message.worker(),
-                     .newer_than = message.newer_than()};
+                     .newer_than = message.newer_than(),
+                     .lineage = message.lineage()};
 }
 
 std::vector<MessageFrame> PolicyFrames(const PolicySnapshotPtr& snapshot) {

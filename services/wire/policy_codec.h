@@ -12,10 +12,12 @@
 
 namespace flywheel {
 
-// A rollout asks for any version newer than `newer_than` (-1: any).
+// A rollout asks for any version newer than `newer_than` (-1: any), or of
+// another lineage than the one it has.
 struct FetchPolicy {
   uint64_t worker = 0;
   int64_t newer_than = -1;
+  uint64_t lineage = 0;
 };
 
 std::string FetchPolicyBytes(const FetchPolicy& fetch);

@@ -83,6 +83,15 @@ TEST(TrajectoryStoreTest, WhereMemoryIsShortTheOldestListsGo) {
   EXPECT_EQ(store.bytes(), 70u);
 }
 
+// It may be on its way to the learner, or be asked for again.
+TEST(TrajectoryStoreTest, TheNewestListStaysHoweverShortMemoryIs) {
+  TrajectoryStore store({.bytes_max = 100});
+  ASSERT_TRUE(store.Insert({.id = 1}, {Record(60)}).ok());
+  store.MakeList(0, {{.id = 1}});
+  EXPECT_FALSE(store.Insert({.id = 2}, {Record(50)}).ok());
+  EXPECT_NE(store.lists().Find(0), nullptr);
+}
+
 TEST(TrajectoryStoreTest, RefusesWhatDoesNotFitWithoutAnyList) {
   TrajectoryStore store({.bytes_max = 100});
   ASSERT_TRUE(store.Insert({.id = 1}, {Record(60)}).ok());

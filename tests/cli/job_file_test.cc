@@ -10,6 +10,7 @@
 #include "cli/file_text.h"
 #include "cli/job_file_codec.h"
 #include "cli/job_yaml_codec.h"
+#include "cli/load_job_codec.h"
 
 namespace flywheel {
 namespace {
@@ -438,6 +439,19 @@ TEST(JobFileTest, TheExamplesAreJobs) {
     const auto job = Parse(*text);
     EXPECT_TRUE(job.ok()) << job.status();
   }
+}
+
+TEST(CheckResumableTest, TheNetworkStaysAndTheRestMayChange) {
+  const LoadedJob before{.network = {{"policy.activation", "tanh"},
+                                     {"policy.kind", "mlp_gaussian"},
+                                     {"task", "t"}}};
+  LoadedJob job = before;
+  job.spec.budget.environment_steps = 7;
+  EXPECT_TRUE(CheckResumable(before, job).ok());
+  job.network["policy.activation"] = "relu";
+  EXPECT_EQ(CheckResumable(before, job).message(),
+            "policy.activation must stay tanh in a run that goes on from a "
+            "checkpoint, got relu");
 }
 
 }  // namespace

@@ -97,6 +97,14 @@ TEST(LikelyNameTest, FindsTheNearestOrNone) {
   EXPECT_EQ(LikelyName(std::string(100000, 'a'), names), "");
 }
 
+TEST(ShellQuotedTest, IsOneWordOfACommandLine) {
+  EXPECT_EQ(ShellQuoted("runs/a-1"), "runs/a-1");
+  EXPECT_EQ(ShellQuoted("my run"), "'my run'");
+  EXPECT_EQ(ShellQuoted("it's"), "'it'\\''s'");
+  EXPECT_EQ(ShellQuoted("$(x)"), "'$(x)'");
+  EXPECT_EQ(ShellQuoted(""), "''");
+}
+
 TEST(QuotedTest, IsOneLineOfBoundedLength) {
   EXPECT_EQ(Quoted("a\"b\n\x01"), R"("a\"b\n\001")");
   EXPECT_EQ(Quoted("é"), "\"é\"");

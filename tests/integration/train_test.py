@@ -79,6 +79,29 @@ def test_each_killed_role_is_replaced_and_the_run_goes_on():
     assert steps == list(range(1, len(steps) + 1)), "a train step is missing or doubled"
 
 
+def test_a_buffer_killed_before_training_is_replaced_and_the_run_goes_on():
+    run = fr.Run(fr.HOME / "examples/reach_vla.yaml", [
+        "policy.width=16", "policy.layers=1", "pretraining.episodes=64",
+        "pretraining.epochs=1", "resources.environments_per_rollout=4",
+        "algorithm.batch_credits=4", "budget.train_steps=2", "evaluation.episodes=1"])
+    fr.wait_for("the learner", lambda: "joined job" in run.logs(), 60, run)
+    fr.wait_for("the buffer", lambda: run.members("buffer"), 60, run)
+    os.kill(run.members("buffer")[0], signal.SIGKILL)
+    run.expect_exit(0, 120)
+    assert run.summary()["restarts"].get("buffer") == 1, run.summary()["restarts"]
+
+
+def test_a_resumed_run_keeps_its_network():
+    run = fr.Run(JOB, small(20000))
+    run.expect_exit(0, 120)
+    before = (run.folder / "summary.json").read_text(), (run.folder / "job.yaml").read_text()
+    again = fr.Run(JOB, ["policy.hidden_sizes=[16, 16]"], output=run.folder, resume=True)
+    again.expect_exit(64, 60)
+    assert "policy.hidden_sizes must stay [32, 32]" in again.err, again.err
+    assert before == ((run.folder / "summary.json").read_text(),
+                      (run.folder / "job.yaml").read_text())
+
+
 def test_a_killed_launcher_leaves_no_process_and_no_socket():
     before = fr.socket_folders()
     run = fr.Run(JOB, small(10000000))
@@ -97,5 +120,7 @@ if __name__ == "__main__":
         test_the_policy_lag_never_exceeds_its_limit,
         test_ctrl_c_stops_within_ten_seconds_and_resume_goes_on,
         test_each_killed_role_is_replaced_and_the_run_goes_on,
+        test_a_buffer_killed_before_training_is_replaced_and_the_run_goes_on,
+        test_a_resumed_run_keeps_its_network,
         test_a_killed_launcher_leaves_no_process_and_no_socket,
     ])

@@ -130,6 +130,19 @@ TEST_F(DataClientTest, ARequestedStopEndsTheWait) {
   EXPECT_EQ(records.get().status().code(), absl::StatusCode::kCancelled);
 }
 
+// A buffer that was started again gives no credits before it knows that.
+TEST_F(DataClientTest, WhileItSamplesASilentBufferHearsWhereTrainingStands) {
+  auto sample = std::async(std::launch::async, [this] {
+    return client_.Sample("demonstrations", 1, 1);
+  });
+  Hear<SampleRequest>();
+  EXPECT_EQ(Hear<LearnerHello>().next_train_step, 0);
+  const SampleRequest again = Hear<SampleRequest>();
+  Say(SampleReply{.request = again.request, .num_records = 1},
+      {MessageFrame(std::string_view("record"))});
+  EXPECT_TRUE(sample.get().ok());
+}
+
 TEST_F(DataClientTest, ASampleIsAnsweredByItsOwnRequestOnly) {
   auto records = std::async(std::launch::async, [this] {
     return client_.Sample("demonstrations", 2, 10);

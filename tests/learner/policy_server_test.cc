@@ -90,6 +90,21 @@ TEST_F(PolicyServerTest, EveryRolloutThatWaitsIsAnswered) {
   EXPECT_EQ(Answer(second), 0);
 }
 
+// The version it has is of a learner's former life, which got further.
+TEST_F(PolicyServerTest, AnotherLineageIsAnsweredWhateverTheNumber) {
+  auto snapshot = std::make_shared<PolicySnapshot>(*Version(3));
+  snapshot->lineage = 8;
+  server_->Publish(snapshot);
+  DealerChannel rollout = Rollout("rollout-0");
+  const std::string question =
+      FetchPolicyBytes({.newer_than = 20, .lineage = 7});
+  const absl::Time deadline = absl::Now() + absl::Seconds(10);
+  while (!rollout.Send({MessageFrame(question)}).ok() &&
+         absl::Now() < deadline) {
+  }
+  EXPECT_EQ(Answer(rollout), 3);
+}
+
 TEST_F(PolicyServerTest, NonsenseGetsNoAnswerAndDisturbsNobody) {
   server_->Publish(Version(0));
   DealerChannel rude = Rollout("rude");

@@ -106,12 +106,20 @@ TEST_F(FilesTest, ARunFolderThatCannotBeMadeIsNamed) {
 
 TEST_F(FilesTest, OnlyWholeCheckpointsCount) {
   const std::string path = folder_ / "run";
-  EXPECT_FALSE(HasCheckpoint(path));
+  EXPECT_FALSE(HasSavedState(path));
   std::filesystem::create_directories(path +
                                       "/checkpoints/step-000000000001.partial");
-  EXPECT_FALSE(HasCheckpoint(path));
+  EXPECT_FALSE(HasSavedState(path));
   std::filesystem::create_directories(path + "/checkpoints/step-000000000001");
-  EXPECT_TRUE(HasCheckpoint(path));
+  EXPECT_TRUE(HasSavedState(path));
+}
+
+TEST_F(FilesTest, ARecoveryPointIsSomethingToGoOnFrom) {
+  const std::string path = folder_ / "run";
+  std::filesystem::create_directories(path + "/recovery");
+  EXPECT_FALSE(HasSavedState(path));
+  std::ofstream(path + "/recovery/point-1") << "x";
+  EXPECT_TRUE(HasSavedState(path));
 }
 
 TEST_F(FilesTest, ARunFolderIsForOneRunAtATime) {

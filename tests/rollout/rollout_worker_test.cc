@@ -128,8 +128,9 @@ class RolloutWorkerTest : public testing::Test {
   }
 
   // Waits for the worker's question and answers with version `version`.
-  void Publish(int64_t version) {
+  void Publish(int64_t version, uint64_t lineage = 1) {
     auto snapshot = std::make_shared<PolicySnapshot>();
+    snapshot->lineage = lineage;
     snapshot->version = {version};
     snapshot->bytes.resize(64);
     snapshot->tensors = {{.name = "w", .shape = {16}}};
@@ -194,6 +195,15 @@ TEST_F(RolloutWorkerTest, TellsTheBufferWhichVersionItActsWith) {
   Publish(3);
   EXPECT_EQ(Hear<ActingVersion>().first.version.value, 3);
   EXPECT_EQ(policy_.loaded, std::vector<int64_t>{3});
+}
+
+TEST_F(RolloutWorkerTest, FollowsALearnerThatFellBackInItsNextLife) {
+  Welcome();
+  Publish(9);
+  EXPECT_EQ(Hear<ActingVersion>().first.version.value, 9);
+  Publish(4, 2);
+  EXPECT_EQ(Hear<ActingVersion>().first.version.value, 4);
+  EXPECT_EQ(policy_.loaded, (std::vector<int64_t>{9, 4}));
 }
 
 TEST_F(RolloutWorkerTest, HandsInExactlyUnrollLengthChunksUnderACredit) {

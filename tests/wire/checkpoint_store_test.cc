@@ -52,6 +52,14 @@ class CheckpointStoreTest : public testing::Test {
   std::vector<std::string> skipped_;
 };
 
+TEST_F(CheckpointStoreTest, AStepWrittenAgainLeavesOneWholeCheckpoint) {
+  Write(7);
+  Write(7);
+  EXPECT_EQ(store_.Names().size(), 1u);
+  EXPECT_TRUE(store_.ReadNewest(skipped_).ok());
+  EXPECT_FALSE(fs::exists(folder_ + "/step-000000000007.partial"));
+}
+
 TEST_F(CheckpointStoreTest, ReadsBackWhatWasWritten) {
   const std::string name = Write(7);
   const absl::StatusOr<Checkpoint> checkpoint = store_.ReadNewest(skipped_);
