@@ -23,8 +23,8 @@ TEST(LearningRateTest, OfImitationWarmsUpAndFalls) {
   EXPECT_DOUBLE_EQ(ImitationLearningRateAt(1, 1, 0), 0.02);
   EXPECT_DOUBLE_EQ(ImitationLearningRateAt(1, 50, 0), 1);
   EXPECT_DOUBLE_EQ(ImitationLearningRateAt(1, 500, 0), 1);
-  EXPECT_DOUBLE_EQ(ImitationLearningRateAt(1, 500, 1), 0.05);
-  EXPECT_DOUBLE_EQ(ImitationLearningRateAt(1, 500, 2), 0.05);
+  EXPECT_NEAR(ImitationLearningRateAt(1, 500, 1), 0.05, 1e-12);
+  EXPECT_NEAR(ImitationLearningRateAt(1, 500, 2), 0.05, 1e-12);
 }
 
 TEST(KeyedShuffleTest, IsAPermutationThatTheKeyDecides) {
