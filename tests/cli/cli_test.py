@@ -209,7 +209,7 @@ def test_a_run_without_a_checkpoint_starts_from_the_beginning():
     with Place("exit 64") as place:
         place.expect(64, "train", EXAMPLE, "--output", "run")
         out, err = place.expect(64, "train", "--resume", "run")
-        assert "no checkpoint yet: the run starts from the beginning" in err, err
+        assert "nothing is saved yet: the run starts from the beginning" in err, err
 
 
 def test_eval_takes_the_exit_code_of_the_evaluation():
