@@ -73,7 +73,7 @@ absl::StatusOr<CompactedSegment> WriteCompacted(
   const std::string name = SegmentName(header.number);
   const std::string partial = name + kPartialSuffix;
   absl::StatusOr<SegmentWriter> writer =
-      SegmentWriter::Create(files, partial, header);
+      SegmentWriter::Create(files, partial, header, 0);
   if (!writer.ok()) return writer.status();
   Failpoint("compact.after_create");
 

@@ -47,9 +47,9 @@ class LogFiles {
 
   // A new file whose `bytes` are zero and have their place on the disk, so that
   // writing them later does not fail for want of room. ResourceExhausted, and
-  // no file, if there is none now.
+  // no file, if there is none now, or `spare_bytes` would not stay free.
   virtual absl::StatusOr<std::unique_ptr<LogFile>> Create(
-      const std::string& name, uint64_t bytes) = 0;
+      const std::string& name, uint64_t bytes, uint64_t spare_bytes) = 0;
 
   virtual absl::StatusOr<std::unique_ptr<LogFile>> Open(
       const std::string& name) = 0;

@@ -141,7 +141,8 @@ class PosixLogFile final : public LogFile {
 
 // Refuses at once what cannot fit, rather than filling the disk to find out. A
 // file beyond RLIMIT_FSIZE would even bring a signal.
-absl::Status CheckRoom(const std::string& folder, uint64_t bytes) {
+absl::Status CheckRoom(const std::string& folder, uint64_t bytes,
+                       uint64_t spare_bytes) {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -151,17 +152,19 @@ absl::Status CheckRoom(const std::string& folder, uint64_t bytes) {
   struct statvfs system {};
   if (statvfs(folder.c_str(), &system) != 0) return absl::OkStatus();
   const uint64_t free = uint64_t{system.f_bfree} * system.f_frsize;
-  if (system.f_blocks == 0 || free >= bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("cannot preallocate ", bytes, " bytes in ", folder, ": ",
-                   free, " are free on its file system"));
+  if (system.f_blocks == 0 || free >= bytes + spare_bytes) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "cannot preallocate ", bytes, " bytes in ", folder, " and leave ",
+      spare_bytes, " free: ", free, " are free on its file system"));
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LogFile>> PosixLogFiles::Create(
-    const std::string& name, uint64_t bytes) {
-  FLYWHEEL_RETURN_IF_ERROR(CheckRoom(folder_, bytes));
+    const std::string& name, uint64_t bytes, uint64_t spare_bytes) {
+  FLYWHEEL_RETURN_IF_ERROR(CheckRoom(folder_, bytes, spare_bytes));
   const std::string path = Path(name);
   const int file =
       open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);

@@ -13,8 +13,8 @@ class PosixLogFiles final : public LogFiles {
  public:
   explicit PosixLogFiles(std::string folder) : folder_(std::move(folder)) {}
 
-  absl::StatusOr<std::unique_ptr<LogFile>> Create(const std::string& name,
-                                                  uint64_t bytes) override;
+  absl::StatusOr<std::unique_ptr<LogFile>> Create(
+      const std::string& name, uint64_t bytes, uint64_t spare_bytes) override;
   absl::StatusOr<std::unique_ptr<LogFile>> Open(
       const std::string& name) override;
   absl::StatusOr<std::vector<std::string>> List() override;

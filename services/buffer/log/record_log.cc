@@ -233,8 +233,9 @@ absl::Status RecordLog::Rotate(const NewEntry& entry) {
   FLYWHEEL_RETURN_IF_ERROR(MakeRoom(bytes));
   const SegmentHeader header = NewHeader(bytes, next_id_);
   const std::string name = SegmentName(header.number);
+  // Compaction gets the last free space, or it could never make more.
   absl::StatusOr<SegmentWriter> writer =
-      SegmentWriter::Create(files_, name, header);
+      SegmentWriter::Create(files_, name, header, options_.segment_bytes);
   if (!writer.ok()) return writer.status();
   commit_.ChangedFolder();
   Failpoint("rotate.after_create");

@@ -40,7 +40,15 @@ absl::StatusOr<bool> RecordLog::CompactOnce() {
     numbers = segments_.ChooseForCompaction(options_.segment_bytes);
   }
   if (numbers.empty()) return false;
-  FLYWHEEL_RETURN_IF_ERROR(Replace(numbers));
+  std::span<const uint32_t> some(numbers);
+  absl::Status status = Replace(some);
+  // Where there is no room for the whole there may be for a part, which then
+  // makes room.
+  while (absl::IsResourceExhausted(status) && some.size() > 1) {
+    some = some.first(some.size() / 2);
+    status = Replace(some);
+  }
+  if (!status.ok()) return status;
   return true;
 }
 

@@ -70,10 +70,12 @@ absl::Status WriteInSteps(LogFile& file, uint64_t offset,
 
 }  // namespace
 
-absl::StatusOr<SegmentWriter> SegmentWriter::Create(
-    LogFiles& files, const std::string& name, const SegmentHeader& header) {
+absl::StatusOr<SegmentWriter> SegmentWriter::Create(LogFiles& files,
+                                                    const std::string& name,
+                                                    const SegmentHeader& header,
+                                                    uint64_t spare_bytes) {
   absl::StatusOr<std::unique_ptr<LogFile>> file =
-      files.Create(name, header.file_bytes);
+      files.Create(name, header.file_bytes, spare_bytes);
   if (!file.ok()) return file.status();
   absl::StatusOr<std::shared_ptr<const MappedFile>> mapped = (*file)->Map();
   absl::Status status = mapped.status();

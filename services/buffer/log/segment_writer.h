@@ -26,10 +26,12 @@ struct NumberedEntry {
 // may be anywhere.
 class SegmentWriter {
  public:
-  // Makes the file. ResourceExhausted, and no file, if there is no room.
+  // Makes the file. ResourceExhausted, and no file, if there is no room for it
+  // and `spare_bytes` more.
   static absl::StatusOr<SegmentWriter> Create(LogFiles& files,
                                               const std::string& name,
-                                              const SegmentHeader& header);
+                                              const SegmentHeader& header,
+                                              uint64_t spare_bytes);
 
   // Goes on behind the entries of a segment found intact.
   SegmentWriter(SegmentHeader header, std::shared_ptr<LogFile> file,
