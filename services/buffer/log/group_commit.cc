@@ -34,6 +34,12 @@ void GroupCommit::ChangedFolder() {
   folder_changed_ = true;
 }
 
+void GroupCommit::Forget(const std::string& name) {
+  MutexLock lock(mutex_);
+  std::erase_if(unsynced_,
+                [&](const auto& file) { return file->name() == name; });
+}
+
 absl::Status GroupCommit::SyncOnce() {
   MutexLock sync_lock(sync_mutex_);
   std::vector<std::shared_ptr<LogFile>> files;

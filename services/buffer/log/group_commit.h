@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -36,6 +37,9 @@ class GroupCommit {
   // All entries up to `through` are written, the last of them to `file`.
   void Wrote(const std::shared_ptr<LogFile>& file, EntryId through);
   void ChangedFolder();
+
+  // The file was removed: it need not be synced, and is not held open for it.
+  void Forget(const std::string& name);
 
   // Syncs what was written before the call. Returns the lasting error, if any.
   // Does nothing under kMemory.

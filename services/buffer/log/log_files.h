@@ -19,6 +19,8 @@ class LogFile {
  public:
   virtual ~LogFile() = default;
 
+  virtual const std::string& name() const = 0;  // That it was opened by.
+
   // Writes the pieces one after another from `offset`. After an error any part
   // of them may have been written. ResourceExhausted: no room.
   virtual absl::Status Write(

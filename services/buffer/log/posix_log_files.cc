@@ -40,11 +40,13 @@ absl::Status SystemError(const std::string& what, const std::string& path,
 
 class PosixLogFile final : public LogFile {
  public:
-  PosixLogFile(int file, std::string path)
-      : file_(file), path_(std::move(path)) {}
+  PosixLogFile(int file, std::string name, std::string path)
+      : file_(file), name_(std::move(name)), path_(std::move(path)) {}
   ~PosixLogFile() override { close(file_); }
   PosixLogFile(const PosixLogFile&) = delete;
   PosixLogFile& operator=(const PosixLogFile&) = delete;
+
+  const std::string& name() const override { return name_; }
 
   absl::Status Write(
       uint64_t offset,
@@ -136,7 +138,8 @@ class PosixLogFile final : public LogFile {
   }
 
   const int file_;
-  const std::string path_;
+  const std::string name_;
+  const std::string path_;  // For messages.
 };
 
 // Refuses at once what cannot fit, rather than filling the disk to find out. A
@@ -169,7 +172,7 @@ absl::StatusOr<std::unique_ptr<LogFile>> PosixLogFiles::Create(
   const int file =
       open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file < 0) return SystemError("create", path, errno);
-  auto created = std::make_unique<PosixLogFile>(file, path);
+  auto created = std::make_unique<PosixLogFile>(file, name, path);
   if (absl::Status status = created->Allocate(bytes); !status.ok()) {
     unlink(path.c_str());
     return status;
@@ -181,11 +184,11 @@ absl::StatusOr<std::unique_ptr<LogFile>> PosixLogFiles::Open(
     const std::string& name) {
   const std::string path = Path(name);
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (file >= 0) return std::make_unique<PosixLogFile>(file, path);
+  if (file >= 0) return std::make_unique<PosixLogFile>(file, name, path);
   // Sealed files are read-only, which binds everybody but root.
   const int sealed = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (sealed < 0) return SystemError("open", path, errno);
-  return std::make_unique<PosixLogFile>(sealed, path);
+  return std::make_unique<PosixLogFile>(sealed, name, path);
 }
 
 absl::StatusOr<std::vector<std::string>> PosixLogFiles::List() {

@@ -136,6 +136,7 @@ void RecordLog::RemoveSegments(std::span<const uint32_t> numbers) {
   }
   for (const uint32_t number : numbers) {
     const absl::Status status = files_.Remove(SegmentName(number));
+    commit_.Forget(SegmentName(number));
     // It costs its space until the next start, which removes it.
     if (!status.ok()) Notice(std::string(status.message()));
   }

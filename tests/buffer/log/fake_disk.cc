@@ -115,6 +115,8 @@ class FakeDisk::File final : public LogFile {
   File(FakeDisk& disk, std::string name, std::shared_ptr<Node> node)
       : disk_(disk), name_(std::move(name)), node_(std::move(node)) {}
 
+  const std::string& name() const override { return name_; }
+
   absl::Status Write(
       uint64_t offset,
       std::span<const std::span<const std::byte>> pieces) override {
