@@ -29,7 +29,8 @@ struct RateLimiterOptions {
 // Only ever waits for the first `min_size_to_sample` items.
 RateLimiterOptions MinSizeLimiter(int64_t min_size_to_sample);
 
-// Lets `size` items wait to be sampled once each, by order.
+// Lets `size` items wait to be sampled once each. An item that is removed
+// without having been sampled keeps its place in the count.
 RateLimiterOptions QueueLimiter(int64_t size);
 
 // Keeps samples at `samples_per_insert` for each insert after the first

@@ -3,7 +3,9 @@
 namespace flywheel {
 
 RecordReferences::RecordReferences(int num_tables, std::size_t records_expected)
-    : index_(records_expected), counts_(num_tables), totals_(num_tables) {}
+    : index_(records_expected),
+      counts_(num_tables > 1 ? num_tables : 0),
+      totals_(num_tables) {}
 
 RecordSlot RecordReferences::Add(int table, RecordId id,
                                  std::optional<uint32_t> bytes) {
@@ -21,7 +23,8 @@ RecordSlot RecordReferences::Add(int table, RecordId id,
     num_lost_ += record.lost;
     bytes_ += record.bytes;
   }
-  if (counts_[table].Mutable(slot)++ == 0) {
+  if (!counts_.empty()) ++counts_[table].Mutable(slot);
+  if (Count(table, slot) == 1) {
     ++totals_[table].records;
     totals_[table].bytes += record.bytes;
   }
@@ -30,11 +33,13 @@ RecordSlot RecordReferences::Add(int table, RecordId id,
 
 void RecordReferences::Remove(int table, RecordSlot slot) {
   Record& record = records_.Mutable(slot);
-  if (--counts_[table].Mutable(slot) == 0) {
+  --record.references;
+  if (!counts_.empty()) --counts_[table].Mutable(slot);
+  if (Count(table, slot) == 0) {
     --totals_[table].records;
     totals_[table].bytes -= record.bytes;
   }
-  if (--record.references > 0) return;
+  if (record.references > 0) return;
   ++num_dead_;
   num_lost_ -= record.lost;
   bytes_ -= record.bytes;
@@ -58,7 +63,7 @@ void RecordReferences::CollectDead(
 
 uint32_t RecordReferences::NewBytes(int table, const ItemRecord& record) const {
   const RecordSlot slot = Find(record.id);
-  return slot != kNone && counts_[table][slot] > 0 ? 0 : record.bytes;
+  return slot != kNone && Count(table, slot) > 0 ? 0 : record.bytes;
 }
 
 bool RecordReferences::IsLive(RecordId id) const {

@@ -72,6 +72,9 @@ class RecordReferences {
     uint64_t bytes = 0;
   };
 
+  uint32_t Count(int table, RecordSlot slot) const {
+    return counts_.empty() ? records_[slot].references : counts_[table][slot];
+  }
   RecordSlot Find(RecordId id) const;
   RecordSlot MakeSlot(const Record& record);
   void FreeSlot(RecordSlot slot);
@@ -79,8 +82,9 @@ class RecordReferences {
   KeyIndex index_;  // From ids to slots.
   PagedArray<Record> records_;
   RecordSlot first_free_ = kNone;
-  std::vector<PagedArray<uint32_t>> counts_;  // [table], then by slot.
-  std::vector<Totals> totals_;                // [table]
+  // [table], then by slot; empty for one table: the records' own say the same.
+  std::vector<PagedArray<uint32_t>> counts_;
+  std::vector<Totals> totals_;     // [table]
   std::vector<RecordSlot> dying_;  // Had no reference at some moment.
   std::size_t num_dead_ = 0;       // Have none now.
   std::size_t num_lost_ = 0;       // Without the dead.

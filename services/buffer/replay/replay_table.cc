@@ -59,11 +59,16 @@ absl::StatusOr<InsertCheck> ReplayTable::CheckInsert(
     return Error(absl::StatusCode::kAlreadyExists, item.key,
                  "is there already, with other steps");
   }
-  FLYWHEEL_RETURN_IF_ERROR(CheckRoom(item, planned));
+  if (const uint64_t bytes = BytesOf(item); bytes > options_.bytes_max) {
+    return Error(absl::StatusCode::kResourceExhausted, item.key,
+                 absl::StrCat("must have at most bytes_max ",
+                              options_.bytes_max, ", has ", bytes));
+  }
   if (!limiter_.CanInsert(planned.items + 1)) {
     return Error(absl::StatusCode::kUnavailable, item.key,
                  absl::StrCat("waits for ", limiter_.InsertWaitsFor()));
   }
+  FLYWHEEL_RETURN_IF_ERROR(CheckRoom(item, planned));
   return InsertCheck::kNew;
 }
 
@@ -216,26 +221,23 @@ absl::Status ReplayTable::Error(absl::StatusCode code, uint64_t key,
 
 absl::Status ReplayTable::CheckRoom(const ReplayItem& item,
                                     const PlannedInserts& planned) const {
-  const uint64_t bytes = BytesOf(item);
-  if (bytes > options_.bytes_max) {
-    return Error(absl::StatusCode::kResourceExhausted, item.key,
-                 absl::StrCat("must have at most bytes_max ",
-                              options_.bytes_max, ", has ", bytes));
-  }
   if (options_.when_full == WhenTableFull::kRemove) return absl::OkStatus();
   uint64_t new_bytes = planned.bytes;
   for (const ItemRecord& record : item.records) {
     new_bytes += references_.NewBytes(number_, record);
   }
   if (size() + planned.items + 1 <= options_.items_max &&
-      this->bytes() + new_bytes <= options_.bytes_max) {
+      bytes() + new_bytes <= options_.bytes_max) {
     return absl::OkStatus();
   }
   return Error(
-      absl::StatusCode::kResourceExhausted, item.key,
+      options_.when_full == WhenTableFull::kWait
+          ? absl::StatusCode::kUnavailable
+          : absl::StatusCode::kResourceExhausted,
+      item.key,
       absl::StrCat("the table may hold at most ", options_.items_max,
                    " items and ", options_.bytes_max, " bytes; it holds ",
-                   size(), " and ", this->bytes(), ", this call adds ",
+                   size(), " and ", bytes(), ", this call adds ",
                    planned.items + 1, " and ", new_bytes));
 }
 

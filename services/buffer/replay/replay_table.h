@@ -92,8 +92,9 @@ class ReplayTable {
 
   // Whether Insert() would take the item now, after those planned.
   // InvalidArgument: its priority or its steps are wrong. AlreadyExists: there
-  // are other steps under its key. ResourceExhausted: it does not fit, alone or
-  // where the table refuses. Unavailable: the rate limiter makes it wait.
+  // are other steps under its key. ResourceExhausted: it does not fit, not even
+  // alone, or because the table refuses. Unavailable: it waits, for the rate
+  // limiter or for room.
   absl::StatusOr<InsertCheck> CheckInsert(
       const ReplayItem& item, const PlannedInserts& planned = {}) const;
 

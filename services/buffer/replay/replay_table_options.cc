@@ -22,7 +22,7 @@ ReplayTableOptions InOrder(std::string name, int64_t size, SelectorKind kind) {
           .remover = {.kind = kind},
           .rate_limiter = QueueLimiter(size),
           .max_times_sampled = 1,
-          .when_full = WhenTableFull::kRefuse,
+          .when_full = WhenTableFull::kWait,
           .items_max = static_cast<uint64_t>(size)};
 }
 
@@ -35,10 +35,12 @@ absl::Status CheckLimits(const ReplayTableOptions& options) {
   if (options.bytes_max < 1) {
     return absl::InvalidArgumentError("bytes_max must be >= 1, got 0");
   }
-  if (options.when_full != WhenTableFull::kRemove &&
-      options.when_full != WhenTableFull::kRefuse) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "when_full must be 1 (remove) or 2 (refuse), got ", options.when_full));
+  if (options.when_full < WhenTableFull::kRemove ||
+      options.when_full > WhenTableFull::kWait) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("when_full must be 1 (remove), 2 (refuse) or 3 (wait), "
+                     "got ",
+                     options.when_full));
   }
   // Otherwise samples would wait for items that cannot be.
   const auto min_size =

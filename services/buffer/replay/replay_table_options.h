@@ -10,10 +10,11 @@
 
 namespace flywheel {
 
-// What becomes of items beyond items_max or bytes_max.
+// What happens to an insert beyond items_max or bytes_max.
 enum class WhenTableFull : uint8_t {
-  kRemove = 1,  // The remover chooses what goes: it may be the new one.
-  kRefuse = 2,  // An insert fails with ResourceExhausted.
+  kRemove = 1,  // The remover chooses what goes: it may be the new item.
+  kRefuse = 2,  // It fails: ResourceExhausted.
+  kWait = 3,    // It waits, as for the rate limiter: Unavailable.
 };
 
 struct ReplayTableOptions {

@@ -18,6 +18,9 @@ void VisitCounts(Limiter& limiter, Counts& counts, Visit visit) {
   }
 }
 
+// Leaves room for all that will ever be counted.
+constexpr uint64_t kCountMax = uint64_t{1} << 62;
+
 // Of an item with one record, all numbers small.
 constexpr std::size_t kItemBytesMin = 2 * sizeof(uint64_t) + 5;
 
@@ -93,7 +96,7 @@ absl::StatusOr<TableImageHead> ReadImageHead(ByteReader& image) {
   TableImageHead head;
   head.options = ReadOptions(image);
   VisitCounts(head.limiter_counts, head.counts, [&](int64_t& count) {
-    count = static_cast<int64_t>(image.Varint(~uint64_t{0} >> 1));
+    count = static_cast<int64_t>(image.Varint(kCountMax));
   });
   head.num_items = image.Varint(image.left() / kItemBytesMin);
   const RateLimiterCounts& counts = head.limiter_counts;

@@ -63,17 +63,21 @@ TEST(RecordReferencesTest, ALostRecordCountsForNothing) {
   EXPECT_EQ(references.num_lost(), 0u);
 }
 
-TEST(RecordReferencesTest, CountsWhatAMapCounts) {
-  constexpr int kTables = 3;
+class RecordReferencesModelTest : public testing::TestWithParam<int> {};
+
+INSTANTIATE_TEST_SUITE_P(, RecordReferencesModelTest, testing::Values(1, 3));
+
+TEST_P(RecordReferencesModelTest, CountsWhatAMapCounts) {
+  const int num_tables = GetParam();
   const uint64_t seed = 3;
   std::mt19937_64 random(seed);
-  RecordReferences references(kTables);
+  RecordReferences references(num_tables);
   std::map<std::pair<int, uint64_t>, int> counts;  // By table and record.
   std::map<uint64_t, RecordSlot> slots;
   int64_t born = 0;
   int64_t died = 0;
   for (int i = 0; i < 200'000; ++i) {
-    const auto table = static_cast<int>(random() % kTables);
+    const auto table = static_cast<int>(random() % num_tables);
     const uint64_t id = random() % 300;
     const auto size = static_cast<uint32_t>(id + 1);
     if (random() % 2 == 0) {
@@ -87,11 +91,11 @@ TEST(RecordReferencesTest, CountsWhatAMapCounts) {
     }
     if (i % 1000 != 0) continue;
     DeadOf(references);
-    std::vector<uint64_t> bytes(kTables);
+    std::vector<uint64_t> bytes(num_tables);
     std::size_t live = 0;
     for (uint64_t record = 0; record < 300; ++record) {
       bool referred = false;
-      for (int of = 0; of < kTables; ++of) {
+      for (int of = 0; of < num_tables; ++of) {
         const bool refers = counts[{of, record}] > 0;
         bytes[of] += refers ? record + 1 : 0;
         referred = referred || refers;
@@ -102,7 +106,7 @@ TEST(RecordReferencesTest, CountsWhatAMapCounts) {
       }
       live += referred ? 1 : 0;
     }
-    for (int of = 0; of < kTables; ++of) {
+    for (int of = 0; of < num_tables; ++of) {
       ASSERT_EQ(references.bytes(of), bytes[of]);
     }
     ASSERT_EQ(references.num_live(), live);

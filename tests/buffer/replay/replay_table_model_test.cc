@@ -81,8 +81,7 @@ class RandomTables {
         .remover = Below(4) == 0 ? RandomSelector() : SelectorOptions{},
         .max_times_sampled =
             Below(2) == 0 ? 0 : static_cast<uint32_t>(1 + Below(4)),
-        .when_full =
-            Below(3) == 0 ? WhenTableFull::kRefuse : WhenTableFull::kRemove,
+        .when_full = static_cast<WhenTableFull>(1 + Below(3)),
         .items_max = 10 + Below(60)};
     if (Below(3) == 0) options.remover = options.sampler;
     if (Below(2) == 0) options.bytes_max = kRecordSize * (4 + Below(40));
@@ -177,17 +176,17 @@ class RandomTables {
     is_new.back() = true;
     const uint64_t bytes = kRecordSize * item.records.size();
     if (bytes > options.bytes_max) return StatusCode::kResourceExhausted;
-    if (options.when_full == WhenTableFull::kRefuse) {
+    if (!model.CanInsert(planned.items + 1)) return StatusCode::kUnavailable;
+    if (options.when_full != WhenTableFull::kRemove) {
       ReplayModel with = model;
-      const uint64_t bytes_before = with.bytes();
       with.Insert(item);
       if (with.items().size() + planned.items > options.items_max ||
           with.bytes() + planned.bytes > options.bytes_max) {
-        return StatusCode::kResourceExhausted;
+        return options.when_full == WhenTableFull::kWait
+                   ? StatusCode::kUnavailable
+                   : StatusCode::kResourceExhausted;
       }
-      EXPECT_GE(with.bytes(), bytes_before);
     }
-    if (!model.CanInsert(planned.items + 1)) return StatusCode::kUnavailable;
     ++planned.items;
     planned.bytes += bytes;
     return StatusCode::kOk;

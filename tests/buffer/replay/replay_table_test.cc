@@ -44,8 +44,7 @@ TEST(ReplayTableTest, AQueueGivesEachItemOnceTheOldestFirst) {
   for (const uint64_t key : {5, 3, 9}) {
     ASSERT_TRUE(queue.Insert(ItemOf(key)).ok());
   }
-  const absl::Status full = queue.Insert(ItemOf(4));
-  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(queue.Insert(ItemOf(4)).code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(queue.Sample(2), (Keys{5, 3}));
   EXPECT_TRUE(queue.Insert(ItemOf(4)).ok());
   EXPECT_EQ(queue.Sample(9), (Keys{9, 4}));
@@ -155,6 +154,22 @@ TEST(ReplayTableTest, ATableThatRefusesSaysWhatItHolds) {
             "table \"replay\", item of key 3: the table may hold at most "
             "1000000 items and 250 bytes; it holds 2 and 200, this call adds 1 "
             "and 100");
+}
+
+TEST(ReplayTableTest, ATableThatWaitsForRoomGetsItFromSamples) {
+  ReplayTableOptions options = QueueTable("queue", 10);
+  options.bytes_max = 250;
+  Alone table(options);
+  ASSERT_TRUE(table.Insert(ItemOf(1, 0, 1)).ok());
+  const absl::Status status = table.Insert(ItemOf(2, 2, 2));
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(
+      Contains(status.message(), "it holds 1 and 200, this call adds 1"));
+  EXPECT_EQ(table.Sample(1), Keys{1});
+  EXPECT_TRUE(table.Insert(ItemOf(2, 2, 2)).ok());
+  // What never fits need not wait.
+  EXPECT_EQ(table.Insert(ItemOf(3, 3, 5)).code(),
+            absl::StatusCode::kResourceExhausted);
 }
 
 TEST(ReplayTableTest, TheSameItemAgainChangesNothing) {
@@ -293,8 +308,8 @@ TEST(ReplayTableOptionsTest, ErrorsNameTableFieldRuleAndValue) {
       Contains(message({.name = "a", .remover = {.priority_exponent = -1}}),
                "table \"a\": remover: priority_exponent must be"));
   EXPECT_TRUE(Contains(
-      message({.name = "a", .when_full = static_cast<WhenTableFull>(3)}),
-      "when_full must be 1 (remove) or 2 (refuse), got 3"));
+      message({.name = "a", .when_full = static_cast<WhenTableFull>(4)}),
+      "when_full must be 1 (remove), 2 (refuse) or 3 (wait), got 4"));
 }
 
 }  // namespace

@@ -34,7 +34,8 @@ std::vector<std::byte> BytesOf(const std::vector<NamedTableEvent>& events) {
 }
 
 std::unique_ptr<TableSet> Tables() {
-  auto set = TableSet::Create({{.name = "replay"}, {.name = "queue"}});
+  auto set = TableSet::Create({{.name = "replay", .items_max = 100},
+                               {.name = "queue", .items_max = 100}});
   EXPECT_TRUE(set.ok());
   return *std::move(set);
 }
