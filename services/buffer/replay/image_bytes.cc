@@ -12,8 +12,12 @@ void ByteWriter::Double(double value) {
 }
 
 void ByteWriter::Varint(uint64_t value) {
-  for (; value >= 0x80; value >>= 7) Byte(static_cast<uint8_t>(value | 0x80));
-  Byte(static_cast<uint8_t>(value));
+  const std::size_t size = (std::bit_width(value | 1) + 6) / 7;
+  std::byte* to = Extend(size);
+  for (std::size_t i = 0; i + 1 < size; ++i, value >>= 7) {
+    to[i] = static_cast<std::byte>(value | 0x80);
+  }
+  to[size - 1] = static_cast<std::byte>(value);
 }
 
 void ByteWriter::Difference(uint64_t before, uint64_t value) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -39,11 +38,17 @@ class ByteWriter {
  private:
   template <typename T>
   void Fixed(T value) {
-    std::array<std::byte, sizeof(T)> little_endian;
+    std::byte* to = Extend(sizeof(T));
     for (std::size_t i = 0; i < sizeof(T); ++i) {
-      little_endian[i] = static_cast<std::byte>(value >> (8 * i));
+      to[i] = static_cast<std::byte>(value >> (8 * i));
     }
-    bytes_.insert(bytes_.end(), little_endian.begin(), little_endian.end());
+  }
+
+  // Room for so many bytes more.
+  std::byte* Extend(std::size_t size) {
+    const std::size_t before = bytes_.size();
+    bytes_.resize(before + size);
+    return bytes_.data() + before;
   }
 
   std::vector<std::byte> bytes_;

@@ -67,6 +67,10 @@ class ItemSlots {
     return index_.Find(key, [this](Slot slot) { return items_[slot].key; });
   }
 
+  // Ask for what Find() or an access needs to be in the cache soon.
+  void PrefetchKey(uint64_t key) const { index_.Prefetch(key); }
+  void Prefetch(Slot slot) const { items_.Prefetch(slot); }
+
   template <typename Visit>
   void VisitRecords(Slot slot, Visit visit) const {
     ForEachRecord(items_[slot], links_, visit);

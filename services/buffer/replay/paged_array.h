@@ -34,6 +34,9 @@ class PagedArray {
     return &pages_[i / kPageItems]->items[i % kPageItems];
   }
 
+  // Asks for item `i` to be in the cache soon.
+  void Prefetch(std::size_t i) const { __builtin_prefetch(from(i)); }
+
   // To change item `i`; valid until the next Share().
   T& Mutable(std::size_t i) {
     const std::size_t page = i / kPageItems;

@@ -82,12 +82,24 @@ bool RateLimiter::CanSample(int64_t num_samples) const {
   return DiffAfter(0, num_samples) >= options_.min_diff;
 }
 
-std::string RateLimiter::InsertWaitsFor() const {
-  if (CanInsert()) return "";
-  const double above = DiffAfter(1, 0) - options_.max_diff;
+bool RateLimiter::CouldInsert(int64_t num_inserts) const {
+  // Every table takes one. Several need a difference low enough before them,
+  // which samples can reach exactly only where all numbers are whole.
+  if (num_inserts == 1) return true;
+  const bool whole =
+      std::floor(options_.samples_per_insert) == options_.samples_per_insert &&
+      std::floor(options_.min_diff) == options_.min_diff;
+  const double lift =
+      static_cast<double>(num_inserts) * options_.samples_per_insert;
+  return lift <= options_.max_diff - options_.min_diff - (whole ? 0.0 : 1.0);
+}
+
+std::string RateLimiter::InsertWaitsFor(int64_t num_inserts) const {
+  if (CanInsert(num_inserts)) return "";
+  const double above = DiffAfter(num_inserts, 0) - options_.max_diff;
   return absl::StrCat(std::ceil(above), " more samples: after ",
                       counts_.inserts, " inserts and ", counts_.samples,
-                      " samples one more insert at ",
+                      " samples ", num_inserts, " more inserts at ",
                       options_.samples_per_insert, " samples each would be ",
                       above, " above max_diff ", options_.max_diff);
 }

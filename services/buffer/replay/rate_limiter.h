@@ -62,8 +62,13 @@ class RateLimiter {
   bool CanInsert(int64_t num_inserts = 1) const;
   bool CanSample(int64_t num_samples = 1) const;
 
-  // What a next insert or sample waits for, in words; empty if for nothing.
-  std::string InsertWaitsFor() const;
+  // Whether so many inserts could ever be made at once; otherwise waiting is
+  // of no use.
+  bool CouldInsert(int64_t num_inserts) const;
+
+  // What the next inserts or the next sample wait for, in words; empty if for
+  // nothing.
+  std::string InsertWaitsFor(int64_t num_inserts = 1) const;
   std::string SampleWaitsFor() const;
 
   void Inserted() { ++counts_.inserts; }

@@ -38,6 +38,10 @@ class RecordReferences {
   // referred to anew. `dead` must not call back.
   void CollectDead(absl::FunctionRef<void(RecordId id, uint32_t bytes)> dead);
 
+  // Ask for what Add() or id() looks at to be in the cache soon.
+  void PrefetchRecord(RecordId id) const { index_.Prefetch(id.value); }
+  void Prefetch(RecordSlot slot) const { records_.Prefetch(slot); }
+
   // How many bytes `table` would keep alive in addition with this record.
   uint32_t NewBytes(int table, const ItemRecord& record) const;
 

@@ -1,6 +1,7 @@
 #include "services/buffer/replay/replay_table.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,10 @@
 
 namespace flywheel {
 namespace {
+
+// How many of a batch are looked up together, so that the cache misses of one
+// are served during those of others.
+constexpr int kAhead = 16;
 
 using RecordSlots = absl::InlinedVector<RecordSlot, 1>;
 
@@ -64,12 +69,25 @@ absl::StatusOr<InsertCheck> ReplayTable::CheckInsert(
                  absl::StrCat("must have at most bytes_max ",
                               options_.bytes_max, ", has ", bytes));
   }
-  if (!limiter_.CanInsert(planned.items + 1)) {
-    return Error(absl::StatusCode::kUnavailable, item.key,
-                 absl::StrCat("waits for ", limiter_.InsertWaitsFor()));
+  if (const int64_t inserts = planned.items + 1; !limiter_.CanInsert(inserts)) {
+    if (limiter_.CouldInsert(inserts)) {
+      return Error(
+          absl::StatusCode::kUnavailable, item.key,
+          absl::StrCat("waits for ", limiter_.InsertWaitsFor(inserts)));
+    }
+    return Error(absl::StatusCode::kInvalidArgument, item.key,
+                 absl::StrCat("the rate limiter never lets in ", inserts,
+                              " items in one call"));
   }
   FLYWHEEL_RETURN_IF_ERROR(CheckRoom(item, planned));
   return InsertCheck::kNew;
+}
+
+void ReplayTable::PrefetchInsert(const ReplayItem& item) const {
+  slots_.PrefetchKey(item.key);
+  for (const ItemRecord& record : item.records) {
+    references_.PrefetchRecord(record.id);
+  }
 }
 
 absl::Status ReplayTable::Insert(const ReplayItem& item, RandomBits random) {
@@ -110,22 +128,15 @@ absl::StatusOr<std::vector<SampledItem>> ReplayTable::Sample(
   std::vector<SampledItem> samples;
   samples.reserve(num_samples);
   SampleEvent event;
-  for (int i = 0; i < num_samples && limiter_.CanSample(); ++i) {
-    const Selection selection = sampler_->Select(random());
-    const StoredItem& item = slots_[selection.slot];
-    SampledItem& sample = samples.emplace_back();
-    sample.key = item.key;
-    sample.priority = item.priority;
-    sample.probability = selection.probability;
-    sample.table_size = size();
-    sample.times_sampled = item.times_sampled + 1;
-    sample.first_offset = item.first_offset;
-    sample.num_steps = item.num_steps;
-    slots_.VisitRecords(selection.slot, [&](RecordSlot record) {
-      sample.records.push_back(references_.id(record));
-    });
-    if (events_ != nullptr) event.keys.push_back(item.key);
-    Draw(selection.slot);
+  std::array<Selection, kAhead> selections;
+  while (std::ssize(samples) < num_samples && limiter_.CanSample()) {
+    const int most =
+        std::min<int>(kAhead, num_samples - static_cast<int>(samples.size()));
+    for (const Selection& selection :
+         SelectAhead(std::span(selections).first(most), random)) {
+      Take(selection, samples.emplace_back());
+      if (events_ != nullptr) event.keys.push_back(samples.back().key);
+    }
   }
   if (events_ != nullptr) Tell(std::move(event));
   return samples;
@@ -135,7 +146,11 @@ PriorityUpdate ReplayTable::UpdatePriorities(
     std::span<const KeyPriority> priorities) {
   PriorityUpdate result;
   PriorityEvent event;
-  for (const KeyPriority& update : priorities) {
+  for (std::size_t i = 0; i < priorities.size(); ++i) {
+    const KeyPriority& update = priorities[i];
+    if (i + kAhead < priorities.size()) {
+      slots_.PrefetchKey(priorities[i + kAhead].key);
+    }
     if (absl::Status status = CheckPriority(update.priority); !status.ok()) {
       ++result.refused;
       if (result.errors.size() < kErrorsMax) {
@@ -205,7 +220,7 @@ ReplayTableInfo ReplayTable::Info(absl::Time now) const {
           .bytes = bytes(),
           .counts = counts_,
           .limiter_counts = limiter_.counts(),
-          .insert_waits_for = limiter_.InsertWaitsFor(),
+          .insert_waits_for = InsertWaitsFor(),
           .sample_waits_for = limiter_.SampleWaitsFor(),
           .insert_waits = insert_waits_.At(now),
           .sample_waits = sample_waits_.At(now),
@@ -230,8 +245,11 @@ absl::Status ReplayTable::CheckRoom(const ReplayItem& item,
       bytes() + new_bytes <= options_.bytes_max) {
     return absl::OkStatus();
   }
+  const bool fits_when_empty =
+      static_cast<uint64_t>(planned.items) + 1 <= options_.items_max &&
+      planned.bytes + BytesOf(item) <= options_.bytes_max;
   return Error(
-      options_.when_full == WhenTableFull::kWait
+      options_.when_full == WhenTableFull::kWait && fits_when_empty
           ? absl::StatusCode::kUnavailable
           : absl::StatusCode::kResourceExhausted,
       item.key,
@@ -239,6 +257,17 @@ absl::Status ReplayTable::CheckRoom(const ReplayItem& item,
                    " items and ", options_.bytes_max, " bytes; it holds ",
                    size(), " and ", bytes(), ", this call adds ",
                    planned.items + 1, " and ", new_bytes));
+}
+
+std::string ReplayTable::InsertWaitsFor() const {
+  const bool has_room =
+      size() < options_.items_max && bytes() < options_.bytes_max;
+  if (options_.when_full != WhenTableFull::kWait || has_room) {
+    return limiter_.InsertWaitsFor();
+  }
+  return absl::StrCat("room: it holds ", size(), " items and ", bytes(),
+                      " bytes; items_max is ", options_.items_max,
+                      ", bytes_max ", options_.bytes_max);
 }
 
 bool ReplayTable::IsSame(Slot slot, const ReplayItem& item) const {
@@ -262,6 +291,39 @@ void ReplayTable::Append(const StoredItem& item,
   slots_.Append(item, records);
   sampler_->Append(item.priority);
   if (own_remover_ != nullptr) own_remover_->Append(item.priority);
+}
+
+std::span<const Selection> ReplayTable::SelectAhead(
+    std::span<Selection> selections, RandomBits random) const {
+  // A draw that may remove its item has to be done before the next.
+  if (options_.max_times_sampled > 0) selections = selections.first(1);
+  std::size_t selected = 0;
+  while (selected < selections.size() &&
+         limiter_.CanSample(static_cast<int64_t>(selected) + 1)) {
+    selections[selected] = sampler_->Select(random());
+    slots_.Prefetch(selections[selected].slot);
+    ++selected;
+  }
+  for (const Selection& selection : selections.first(selected)) {
+    const uint32_t record = slots_[selection.slot].record;
+    if ((record & kSeveralRecords) == 0) references_.Prefetch(record);
+  }
+  return selections.first(selected);
+}
+
+void ReplayTable::Take(const Selection& selection, SampledItem& sample) {
+  const StoredItem& item = slots_[selection.slot];
+  sample.key = item.key;
+  sample.priority = item.priority;
+  sample.probability = selection.probability;
+  sample.table_size = size();
+  sample.times_sampled = item.times_sampled + 1;
+  sample.first_offset = item.first_offset;
+  sample.num_steps = item.num_steps;
+  slots_.VisitRecords(selection.slot, [&](RecordSlot record) {
+    sample.records.push_back(references_.id(record));
+  });
+  Draw(selection.slot);
 }
 
 bool ReplayTable::IsOverFull() const {

@@ -98,6 +98,9 @@ class ReplayTable {
   absl::StatusOr<InsertCheck> CheckInsert(
       const ReplayItem& item, const PlannedInserts& planned = {}) const;
 
+  // Asks for what CheckInsert() looks at to be in the cache soon.
+  void PrefetchInsert(const ReplayItem& item) const;
+
   // Adds the item, and removes what is then too much. An item that is present
   // stays as it is. Fails as CheckInsert() says, changing nothing.
   absl::Status Insert(const ReplayItem& item, RandomBits random);
@@ -155,9 +158,15 @@ class ReplayTable {
                      absl::string_view what) const;
   absl::Status CheckRoom(const ReplayItem& item,
                          const PlannedInserts& planned) const;
+  std::string InsertWaitsFor() const;
   bool IsSame(Slot slot, const ReplayItem& item) const;
 
   void Append(const StoredItem& item, std::span<const RecordSlot> records);
+  // Fills as many selections as draws can be made at once, and returns them:
+  // at least one, since one can be made.
+  std::span<const Selection> SelectAhead(std::span<Selection> selections,
+                                         RandomBits random) const;
+  void Take(const Selection& selection, SampledItem& sample);
   bool IsOverFull() const;
   void RemoveWhatIsTooMuch(RandomBits random);
   void Draw(Slot slot);

@@ -20,7 +20,7 @@ void WriteKind(EventKind kind, ByteWriter& bytes) {
   bytes.Byte(static_cast<uint8_t>(kind));
 }
 
-void WriteKeys(const std::vector<uint64_t>& keys, ByteWriter& bytes) {
+void WriteKeys(std::span<const uint64_t> keys, ByteWriter& bytes) {
   bytes.Varint(keys.size());
   for (const uint64_t key : keys) bytes.Fixed64(key);
 }
@@ -101,7 +101,8 @@ RemoveEvent ReadRemove(ByteReader& bytes) {
   if (event.cause < RemovalCause::kFull || event.cause > RemovalCause::kLost) {
     bytes.Fail();
   }
-  event.keys = ReadKeys(bytes);
+  const std::vector<uint64_t> keys = ReadKeys(bytes);
+  event.keys.assign(keys.begin(), keys.end());
   return event;
 }
 

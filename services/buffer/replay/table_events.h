@@ -46,7 +46,7 @@ struct SampleEvent {
 };
 struct RemoveEvent {
   RemovalCause cause = RemovalCause::kFull;
-  std::vector<uint64_t> keys;
+  absl::InlinedVector<uint64_t, 1> keys;
   bool operator==(const RemoveEvent&) const = default;
 };
 struct PriorityEvent {

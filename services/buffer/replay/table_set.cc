@@ -33,8 +33,9 @@ absl::StatusOr<std::unique_ptr<TableSet>> TableSet::Create(
 
 absl::Status TableSet::Insert(std::span<const TableInsert> inserts,
                               RandomBits random) {
-  const absl::StatusOr<std::vector<Planned>> plan = Plan(inserts);
+  absl::StatusOr<std::vector<Planned>> plan = Plan(inserts);
   if (!plan.ok()) return plan.status();
+  FLYWHEEL_RETURN_IF_ERROR(Check(*plan));
   for (const Planned& planned : *plan) {
     if (planned.check == InsertCheck::kNew) {
       planned.table->InsertChecked(*planned.item, random);
@@ -95,28 +96,44 @@ absl::StatusOr<std::vector<TableSet::Planned>> TableSet::Plan(
     std::span<const TableInsert> inserts) {
   std::vector<Planned> plan;
   plan.reserve(inserts.size());
-  absl::flat_hash_map<ReplayTable*, PlannedInserts> planned;
-  absl::flat_hash_set<std::pair<ReplayTable*, uint64_t>> keys;
   for (const TableInsert& insert : inserts) {
     const absl::StatusOr<ReplayTable*> table = Find(insert.table);
     if (!table.ok()) return table.status();
-    if (!keys.emplace(*table, insert.item.key).second) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "table \"", insert.table, "\": keys must be different, but key ",
-          insert.item.key, " is inserted twice in one call"));
+    (*table)->PrefetchInsert(insert.item);
+    plan.push_back({.table = *table, .item = &insert.item});
+  }
+  return plan;
+}
+
+absl::Status TableSet::Check(std::span<Planned> plan) {
+  absl::flat_hash_map<ReplayTable*, PlannedInserts> planned;
+  absl::flat_hash_set<std::pair<ReplayTable*, uint64_t>> keys;
+  absl::Status waits;
+  for (Planned& insert : plan) {
+    if (!keys.emplace(insert.table, insert.item->key).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("table \"", insert.table->name(),
+                       "\": keys must be different, but key ", insert.item->key,
+                       " is inserted twice in one call"));
     }
-    PlannedInserts& before = planned[*table];
+    PlannedInserts& before = planned[insert.table];
     const absl::StatusOr<InsertCheck> check =
-        (*table)->CheckInsert(insert.item, before);
-    if (!check.ok()) return check.status();
-    plan.push_back({.table = *table, .item = &insert.item, .check = *check});
-    if (*check == InsertCheck::kPresent) continue;
+        insert.table->CheckInsert(*insert.item, before);
+    if (check.ok()) {
+      insert.check = *check;
+      if (*check == InsertCheck::kPresent) continue;
+    } else if (!absl::IsUnavailable(check.status())) {
+      return check.status();
+    } else if (waits.ok()) {
+      // What is wrong with a later one need not wait to be told.
+      waits = check.status();
+    }
     ++before.items;
-    for (const ItemRecord& record : insert.item.records) {
+    for (const ItemRecord& record : insert.item->records) {
       before.bytes += record.bytes;
     }
   }
-  return plan;
+  return waits;
 }
 
 }  // namespace flywheel

@@ -35,8 +35,8 @@ class TableSet {
       const std::vector<ReplayTableOptions>& tables);
 
   // Inserts all items or none; one table may get several, of different keys.
-  // Fails with what the first failing one says (see
-  // ReplayTable::CheckInsert()).
+  // Fails with what the first one says that fails for good, else with what the
+  // first one says that waits (see ReplayTable::CheckInsert()).
   absl::Status Insert(std::span<const TableInsert> inserts, RandomBits random);
 
   // The table of this name. NotFound, listing the names there are.
@@ -81,6 +81,7 @@ class TableSet {
   };
   absl::StatusOr<std::vector<Planned>> Plan(
       std::span<const TableInsert> inserts);
+  static absl::Status Check(std::span<Planned> plan);
 
   RecordReferences references_;
   TableEvents events_;

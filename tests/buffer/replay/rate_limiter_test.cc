@@ -133,11 +133,24 @@ TEST(RateLimiterTest, SaysWhatIsMissing) {
   EXPECT_EQ(After(options, {0, 0, 0}).SampleWaitsFor(),
             "2 more items: it holds 0, and min_size_to_sample is 2");
   EXPECT_EQ(After(options, {2, 1, 0}).InsertWaitsFor(),
-            "9 more samples: after 2 inserts and 1 samples one more insert at "
+            "9 more samples: after 2 inserts and 1 samples 1 more inserts at "
             "5 samples each would be 9 above max_diff 5");
   EXPECT_EQ(After(options, {2, 10, 0}).SampleWaitsFor(),
             "1 more inserts: after 2 inserts at 5 samples each and 10 samples "
             "one more sample would be 1 below min_diff 0");
+}
+
+TEST(RateLimiterTest, KnowsHowManyInsertsItCouldEverTake) {
+  const auto most = [](const RateLimiterOptions& options) {
+    const RateLimiter limiter(options);
+    return Most([&](int64_t n) { return limiter.CouldInsert(n); });
+  };
+  EXPECT_EQ(most(QueueLimiter(4)), 4);
+  EXPECT_EQ(most(QueueLimiter(1)), 1);
+  EXPECT_EQ(most(MinSizeLimiter(2)), 10);
+  EXPECT_EQ(most(*SampleToInsertRatioLimiter(4.0, 2, 8.0)), 4);
+  EXPECT_EQ(most(*SampleToInsertRatioLimiter(2.5, 1, 2.5)), 1);
+  EXPECT_EQ(most(*SampleToInsertRatioLimiter(2.5, 1, 5.5)), 4);
 }
 
 TEST(RateLimiterTest, RefusesOptionsThatCannotWork) {

@@ -149,6 +149,7 @@ class RandomTables {
                      std::vector<bool>& is_new) {
     std::set<std::pair<std::size_t, uint64_t>> keys;
     std::vector<PlannedInserts> planned(models_.size());
+    StatusCode foreseen = StatusCode::kOk;
     for (std::size_t i = 0; i < inserts.size(); ++i) {
       const ReplayItem& item = inserts[i].item;
       if (!keys.emplace(tables[i], item.key).second) {
@@ -156,15 +157,18 @@ class RandomTables {
       }
       const StatusCode code =
           ForeseeOne(models_[tables[i]], item, planned[tables[i]], is_new);
-      if (code != StatusCode::kOk) return code;
+      if (code == StatusCode::kUnavailable) {
+        foreseen = code;  // Unless a later one fails for good.
+      } else if (code != StatusCode::kOk) {
+        return code;
+      }
     }
-    return StatusCode::kOk;
+    return foreseen;
   }
 
   static StatusCode ForeseeOne(ReplayModel& model, const ReplayItem& item,
                                PlannedInserts& planned,
                                std::vector<bool>& is_new) {
-    const ReplayTableOptions& options = model.options();
     if (item.priority < 0 || item.num_steps == 0) {
       return StatusCode::kInvalidArgument;
     }
@@ -174,22 +178,30 @@ class RandomTables {
       return same ? StatusCode::kOk : StatusCode::kAlreadyExists;
     }
     is_new.back() = true;
+    const StatusCode code = ForeseeRoom(model, item, planned);
+    ++planned.items;
+    planned.bytes += kRecordSize * item.records.size();
+    return code;
+  }
+
+  static StatusCode ForeseeRoom(const ReplayModel& model,
+                                const ReplayItem& item,
+                                const PlannedInserts& planned) {
+    const ReplayTableOptions& options = model.options();
     const uint64_t bytes = kRecordSize * item.records.size();
     if (bytes > options.bytes_max) return StatusCode::kResourceExhausted;
     if (!model.CanInsert(planned.items + 1)) return StatusCode::kUnavailable;
-    if (options.when_full != WhenTableFull::kRemove) {
-      ReplayModel with = model;
-      with.Insert(item);
-      if (with.items().size() + planned.items > options.items_max ||
-          with.bytes() + planned.bytes > options.bytes_max) {
-        return options.when_full == WhenTableFull::kWait
-                   ? StatusCode::kUnavailable
-                   : StatusCode::kResourceExhausted;
-      }
+    if (options.when_full == WhenTableFull::kRemove) return StatusCode::kOk;
+    ReplayModel with = model;
+    with.Insert(item);
+    if (with.items().size() + planned.items <= options.items_max &&
+        with.bytes() + planned.bytes <= options.bytes_max) {
+      return StatusCode::kOk;
     }
-    ++planned.items;
-    planned.bytes += bytes;
-    return StatusCode::kOk;
+    const bool may_fit = planned.bytes + bytes <= options.bytes_max;
+    return options.when_full == WhenTableFull::kWait && may_fit
+               ? StatusCode::kUnavailable
+               : StatusCode::kResourceExhausted;
   }
 
   // Does the inserts, and the removals that the events tell if they are right.

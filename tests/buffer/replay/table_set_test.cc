@@ -77,6 +77,12 @@ TEST_F(TableSetTest, AnInsertIntoSeveralTablesIsDoneWhollyOrNotAtAll) {
   expect_refused(
       {good, {"queue", ItemOf(7)}, {"queue", ItemOf(8)}, {"queue", ItemOf(9)}},
       kUnavailable);
+  expect_refused({good,
+                  {"queue", ItemOf(7)},
+                  {"queue", ItemOf(8)},
+                  {"queue", ItemOf(9)},
+                  {"queue", ItemOf(10)}},
+                 kInvalidArgument);
   expect_refused({good, {"windows", ItemOf(7)}}, kInvalidArgument);
   EXPECT_TRUE(Insert({good, {"queue", ItemOf(7)}}).ok());
 }
