@@ -91,7 +91,9 @@ TEST(LogCorruptionTest, AChangedByteCostsAtMostTheEntryItLiesIn) {
   const auto written = Fill(folder, original);
   const auto segments = SegmentsOf(folder, original);
   ASSERT_EQ(segments.size(), 3u);
-  for (const auto& [name, segment] : segments) {
+  for (const auto& named : segments) {
+    const auto& name = named.first;  // Clang 14 captures no bindings.
+    const auto& segment = named.second;
     const bool newest = name == segments.rbegin()->first;
     const std::vector<std::byte> bytes = original.Bytes(name);
     for (std::size_t at = 0; at < bytes.size(); ++at) {
@@ -145,7 +147,9 @@ TEST(LogCorruptionTest, ACutCostsOnlyWhatLayBehindIt) {
   FakeDisk original;
   const auto written = Fill(folder, original);
   const auto segments = SegmentsOf(folder, original);
-  for (const auto& [name, segment] : segments) {
+  for (const auto& named : segments) {
+    const auto& name = named.first;  // Clang 14 captures no bindings.
+    const auto& segment = named.second;
     const std::vector<std::byte> bytes = original.Bytes(name);
     for (std::size_t length = 0; length < bytes.size(); ++length) {
       const auto disk = original.Copy();
