@@ -117,7 +117,11 @@ absl::Status BufferLink::Apply(const FromBuffer& message, BufferNews& news) {
   if (message.buffer_incarnation > buffer_incarnation_) {
     // Another life of the buffer: it knows neither us nor our credits.
     if (buffer_incarnation_ != 0) {
-      news = {.buffer_restarted = true};  // What the dead one said is void.
+      // What the dead one said is void; what it gave is asked for again.
+      for (const Credit& credit : news.grants) {
+        requested_[credit.environment] = clock_.Now();
+      }
+      news = {.buffer_restarted = true};
       ForgetDeliveries();
     }
     const bool introduced = std::holds_alternative<Welcome>(message.message);
